@@ -1,0 +1,41 @@
+"""What any container engine must do, in our words."""
+
+from runner.engine.contract import (
+    Bind,
+    ContainerFacts,
+    ContainerSpec,
+    Engine,
+    EngineFacts,
+    EngineRefusal,
+    EngineUnreachable,
+    Exit,
+    GpuRequest,
+    ImageFacts,
+    ImageMissing,
+    LogLimit,
+    RefusalPhase,
+    Tmpfs,
+    VolumeFacts,
+    VolumeMount,
+    VolumeSpec,
+)
+
+__all__ = [
+    "Bind",
+    "ContainerFacts",
+    "ContainerSpec",
+    "Engine",
+    "EngineFacts",
+    "EngineRefusal",
+    "EngineUnreachable",
+    "Exit",
+    "GpuRequest",
+    "ImageFacts",
+    "ImageMissing",
+    "LogLimit",
+    "RefusalPhase",
+    "Tmpfs",
+    "VolumeFacts",
+    "VolumeMount",
+    "VolumeSpec",
+]
