@@ -118,6 +118,7 @@ class JobResult:
         usage: What it used.
         intake: What was taken out; None where it never started.
         log_truncated: More log was written than is kept.
+        neutral_name: What the case was called inside the container.
         notes: Facts of the host worth keeping with the result.
     """
 
@@ -130,4 +131,5 @@ class JobResult:
     usage: Usage
     intake: Intake | None
     log_truncated: bool = False
+    neutral_name: str = ""
     notes: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """How a case ended and whose doing that was."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -78,6 +78,11 @@ class Verdict:
     def pending(self) -> bool:
         """True where the host failed and the case is still to be run."""
         return self.word is VerdictWord.HOST_FAULT
+
+
+def replace_hints(verdict: Verdict, hints: tuple[Hint, ...]) -> Verdict:
+    """The same verdict with other hints."""
+    return replace(verdict, hints=hints)
 
 
 def rank_of(word: VerdictWord) -> int:

@@ -275,7 +275,13 @@ class Engine(Protocol):
         """Make an image named ``reference`` of a root file system in a tar; its ID."""
 
     def build(
-        self, folder: Path, *, reference: str, arguments: Mapping[str, str], deadline: float, log: Callable[[str], None]
+        self,
+        folder: Path,
+        *,
+        reference: str,
+        arguments: Mapping[str, str],
+        deadline: float,
+        log: Callable[[str], None],
     ) -> str:
         """Build a Dockerfile folder and name the result ``reference``; its ID."""
 
@@ -314,6 +320,9 @@ class Engine(Protocol):
 
     def read_tree(self, container: str, path: str) -> Iterator[bytes]:
         """Stream a folder of a running container as a tar."""
+
+    def export_root(self, container: str) -> Iterator[bytes]:
+        """Stream the whole root file system of a container as a tar, whether it was started or not."""
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -1,0 +1,244 @@
+"""Docker's HTTP client, with an end to every wait and one meaning for every failure.
+
+docker-py waits for ever in places: ``pull``, ``build`` and ``import`` send ``timeout=None``, and the
+streaming readers switch the socket's time-out off (docker-py #1966). All of its requests pass
+``requests.Session.send``, so that is where a time-out is put, and streams are read here with the time-out
+left on.
+
+A ``requests`` session is not promised to be safe across threads, so no two threads ever hold the same
+client: one is lent for the length of a request and given back.
+"""
+
+import http.client
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import docker
+import docker.errors
+import requests
+import urllib3
+
+from runner.clock import Clock
+from runner.engine.contract import EngineRefusal, EngineUnreachable, ImageMissing, RefusalPhase
+from runner.engine.docker_answers import shutting_down
+
+if TYPE_CHECKING:
+    import socket
+
+REQUEST_SECONDS = 30
+_CHUNK_BYTES = 1 << 16
+_REMEDY = "see that the engine runs: docker info"
+# What a connection that broke looks like, by the layer that noticed. A RequestException is an OSError too.
+_BROKEN = (
+    OSError,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    json.JSONDecodeError,
+    docker.errors.StreamParseError,
+)
+
+
+class SourceError(Exception):
+    """What we were sending could not be read; ``error`` is the reason, and not the engine's doing."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Client(docker.APIClient):
+    """One connection to the engine; for one thread at a time.
+
+    Every wait for a byte ends after ``REQUEST_SECONDS``, or, once ``bound`` was called, when its time is
+    over.
+    """
+
+    _clock: Clock | None = None
+    _ends: float | None = None
+    _streamed: requests.Response | None = None
+
+    def bound(self, clock: Clock, seconds: float) -> None:
+        """Let everything asked from now on end within ``seconds``."""
+        self._clock = clock
+        self._ends = clock.now() + seconds
+
+    def remaining(self) -> float:
+        """Seconds left; ``EngineUnreachable`` where none are."""
+        if self._clock is None or self._ends is None:
+            return float(REQUEST_SECONDS)
+        left = self._ends - self._clock.now()
+        if left <= 0:
+            raise EngineUnreachable("the time for this request is over")
+        return left
+
+    def send(self, request: requests.PreparedRequest, **kwargs: object) -> requests.Response:
+        """Send a request with a time-out, whatever the caller left out."""
+        kwargs["timeout"] = self.remaining() if self._ends or not kwargs.get("timeout") else kwargs["timeout"]
+        response = super().send(request, **kwargs)  # type: ignore[arg-type]  # what we were given
+        if kwargs.get("stream"):
+            self._streamed = response
+        return response
+
+    def read(self, path: str, name: str, parameters: Mapping[str, str | int]) -> Iterator[bytes]:
+        """Stream the body of ``GET path``, in which ``{}`` stands for the quoted ``name``."""
+        url = f"{self.base_url}/v{self.api_version}{path.format(quote(name, safe=''))}"
+        with self.get(url, params=parameters, stream=True, timeout=REQUEST_SECONDS) as response:
+            if not response.ok:
+                raise docker.errors.APIError(
+                    response.reason, response=response, explanation=_explanation(response)
+                )
+            yield from response.iter_content(_CHUNK_BYTES)
+
+    # docker-py's type stubs leave these three untyped.
+
+    def image_answer(self, reference: str) -> object:
+        """Ask for an image's description."""
+        return self.inspect_image(reference)  # type: ignore[no-untyped-call]
+
+    def creation(self, body: Mapping[str, object], name: str) -> object:
+        """Ask for a container; the whole answer, warnings and all."""
+        return self.create_container_from_config(body, name)  # type: ignore[no-untyped-call]
+
+    def loading(self, archive: Iterable[bytes]) -> Iterable[object]:
+        """Send a ``docker save`` archive; its progress stream."""
+        sent = self.upload(archive)
+        stream: Iterable[object] = self.load_image(sent, quiet=True)  # type: ignore[no-untyped-call]
+        return stream
+
+    def entries(self, stream: Iterable[object]) -> Iterator[object]:
+        """Read a progress stream, each entry within what is left of the time."""
+        iterator = iter(stream)
+        while True:
+            self._hurry()
+            try:
+                entry = next(iterator)
+            except StopIteration:
+                return
+            yield entry
+
+    def upload(self, source: Iterable[bytes]) -> Iterator[bytes]:
+        """Pass on what is to be sent, within what is left of the time."""
+        iterator = iter(source)
+        while True:
+            self.remaining()
+            try:
+                chunk = next(iterator)
+            except StopIteration:
+                return
+            except OSError as error:
+                raise SourceError(error) from error
+            yield chunk
+
+    def _hurry(self) -> None:
+        """Let the next read of the stream wait no longer than is left; a time-out is for each read anew."""
+        left = self.remaining()
+        body: object = self._streamed.raw if self._streamed is not None else None
+        # http.client keeps the socket this deep; should it not, a silent engine is left after twice the time.
+        for step in ("_fp", "fp", "raw", "_sock"):
+            body = getattr(body, step, None)
+        if body is not None:
+            connection: socket.socket = body  # type: ignore[assignment]  # found by name, see above
+            connection.settimeout(left)
+
+    def close(self) -> None:
+        """Let go of the connection, and of a stream that was not read to its end."""
+        if self._streamed is not None:
+            self._streamed.close()
+        super().close()
+
+
+def _explanation(response: requests.Response) -> str:
+    try:
+        return str(response.json()["message"])
+    except (ValueError, KeyError, TypeError):
+        return response.text.strip()
+
+
+@contextmanager
+def answering(phase: RefusalPhase) -> Iterator[None]:
+    """Turn whatever a request ends in into one of the contract's errors."""
+    try:
+        yield
+    except docker.errors.APIError as error:
+        raise _refusal(phase, error) from error
+    except SourceError as failed:
+        raise failed.error from failed
+    except _BROKEN as error:
+        raise EngineUnreachable(f"the engine gave no whole answer: {error}", remedy=_REMEDY) from error
+    except docker.errors.DockerException as error:
+        raise EngineRefusal(phase, str(error)) from error
+
+
+def _refusal(phase: RefusalPhase, error: docker.errors.APIError) -> EngineRefusal | EngineUnreachable:
+    status = error.response.status_code if error.response is not None else 0
+    message = str(error.explanation or error)
+    if shutting_down(status, message):
+        return EngineUnreachable(f"the engine is shutting down: {message}", remedy=_REMEDY)
+    if isinstance(error, docker.errors.ImageNotFound) or (status == 404 and phase is RefusalPhase.PULL):
+        return ImageMissing(phase, message, status=status)
+    return EngineRefusal(phase, message, status=status)
+
+
+class Clients:
+    """Lends clients, each to one borrower at a time, and keeps the idle ones."""
+
+    def __init__(self, make: Callable[[], Client], clock: Clock) -> None:
+        self._make = make
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._idle: list[Client] = []
+
+    @contextmanager
+    def lend(self, phase: RefusalPhase) -> Iterator[Client]:
+        """Lend a client for a short request; one whose connection broke is not used again."""
+        with answering(phase):
+            client = self._take()
+            try:
+                yield client
+            except docker.errors.APIError:
+                self._give_back(client)
+                raise
+            except BaseException:
+                client.close()
+                raise
+            self._give_back(client)
+
+    @contextmanager
+    def lend_bounded(self, phase: RefusalPhase, seconds: float) -> Iterator[Client]:
+        """Lend a client of its own for a long request, which ends within ``seconds``."""
+        started = self._clock.now()
+        try:
+            with answering(phase):
+                client = self._make()
+                client.bound(self._clock, seconds)
+                try:
+                    yield client
+                finally:
+                    client.close()
+        except EngineUnreachable as error:
+            if self._clock.now() - started < seconds:
+                raise
+            raise EngineUnreachable(
+                f"the engine did not finish to {phase.value} within {seconds:g} s", remedy=_REMEDY
+            ) from error
+
+    def close(self) -> None:
+        """Let go of the idle connections."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for client in idle:
+            client.close()
+
+    def _take(self) -> Client:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return self._make()
+
+    def _give_back(self, client: Client) -> None:
+        with self._lock:
+            self._idle.append(client)

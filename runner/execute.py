@@ -1,0 +1,335 @@
+"""Runs one job under its budget and returns the facts; judges nothing.
+
+The engine's ``wait`` is not used: it has no deadline of its own and a lost connection looks like an answer. The
+container is looked at instead, often at first and then less so, against our own monotonic clock. A participant's
+failure is a value in the result; only the host can make this raise:
+
+* no answer for longer than ``PATIENCE`` seconds, or any gap in the answers while a job ended otherwise than well: the
+  engine may have been restarted and have killed the container itself, so the run proves nothing;
+* SIGKILL that does not end the container.
+"""
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from runner.budget import Budget, Usage
+from runner.clock import Clock
+from runner.dataset import Case
+from runner.engine import ContainerFacts, ContainerSpec, Engine, EngineRefusal, EngineUnreachable, Exit, ImageFacts
+from runner.errors import HostFault, HostUnfit, Interrupted
+from runner.inputs import lay_out
+from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason
+from runner.lease import Leases
+from runner.outputs import OutputPlace, loop_place, volume_place
+from runner.ownership import LABEL_OWNER, LABEL_RUN, NAME_PREFIX, Owner
+from runner.sandbox import Seat, container_spec
+from runner.workspace import Workspace, neutral_name
+
+PATIENCE = 60.0
+"""Seconds without an answer of the engine after which a job is given up."""
+
+KILL_PATIENCE = 10.0
+"""Seconds a killed container may take to end before we end it ourselves, and again before we give up."""
+
+_LOOK_AT_LEAST = 0.05
+_LOOK_AT_MOST = 0.002
+_LOOK_SHARE = 0.01
+_LOG_LINES = 200
+_FIRST_UID = 200_000
+_UIDS = 4096
+
+_log = logging.getLogger(__name__)
+
+_PARTICIPANTS_REFUSALS = (
+    ("no command specified", "the image has neither ENTRYPOINT nor CMD"),
+    ("not a directory", "the image has a file where a folder is mounted"),
+    ("cannot start a container that has stopped", ""),
+    ("executable file not found", "the image's entry point does not exist in it"),
+    ("no such file or directory", "the image's entry point, or its interpreter, does not exist in it"),
+    ("permission denied", "the image's entry point is not executable"),
+    ("exec format error", "the image's entry point is for another architecture"),
+    ("argument list too long", "the image's environment is too large"),
+    ("mkdir", "the image has something else where a folder is mounted, or its WORKDIR cannot be made"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """What every job of a run is given by this host.
+
+    Attributes:
+        engine: Where containers run.
+        clock: What durations are measured with.
+        workspace: Where views and outputs live meanwhile.
+        leases: User ids and devices that runners share.
+        owner: This process, for labels.
+        run_token: A random name of this run, for labels.
+        helper: ID of our helper image; empty where outputs are loop-mounted.
+        stop: Set when the user asked us to stop.
+        gpus: UUIDs of this host's devices, empty where none is used.
+    """
+
+    engine: Engine
+    clock: Clock
+    workspace: Workspace
+    leases: Leases
+    owner: Owner
+    run_token: str
+    helper: str
+    stop: threading.Event = field(default_factory=threading.Event)
+    gpus: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of everything this run makes on the engine."""
+        return {LABEL_OWNER: str(self.owner), LABEL_RUN: self.run_token}
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """Whose frames a job is shown: the case's own, and a donor's where its future is altered."""
+
+    case: Case
+    donor: Case | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a started container came to its end."""
+
+    exit: Exit
+    killed: KillReason | None
+    monotonic_seconds: float
+    notes: tuple[str, ...]
+
+
+def run_job(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int, folder: Path) -> JobResult:
+    """Run a job once.
+
+    Args:
+        bench: What this host gives.
+        job: What to run.
+        view: What it is shown.
+        image: The pinned image's facts.
+        attempt: 1, 2, …
+        folder: Where the log and the predictions go; fresh.
+
+    Raises:
+        HostFault: The host failed; the participant had no part in it.
+        HostUnfit: The host cannot run such a job at all.
+        Interrupted: The user asked us to stop.
+    """
+    began_ns = time.time_ns()  # compared with the modification times of lease files only
+    with contextlib.ExitStack() as stack:
+        uid_name, uid, gid = stack.enter_context(_user(bench))
+        gpu = stack.enter_context(_device(bench, job.budget))
+        desk = stack.enter_context(bench.workspace.desk())
+        name, mounted_name = neutral_name(), neutral_name()
+        view_folder = desk / neutral_name()
+        view_folder.mkdir()
+        lay_out(view_folder, name=name, case=view.case, cut=job.cut, donor=view.donor)
+        place = stack.enter_context(_place(bench, desk, mounted_name, job.budget, uid, gid))
+        seat = Seat(
+            name=NAME_PREFIX + neutral_name(), labels=bench.labels, uid=uid, gid=gid, view=view_folder,
+            input_name=name, output=place.mounted, gpu=gpu,
+        )  # fmt: skip
+        spec = container_spec(job=job, image=image, seat=seat)
+        expected = job.expected_file.replace("{case}", name)
+        result = _run_container(bench, spec, job, place, expected=expected, attempt=attempt, folder=folder)
+        alone = not bench.leases.taken_since(began_ns, but=uid_name)
+        return replace(result, usage=replace(result.usage, alone=alone), neutral_name=name)
+
+
+@contextlib.contextmanager
+def _user(bench: Bench) -> Iterator[tuple[str, int, int]]:
+    """A user id that no other live container has; without root, our own."""
+    names = (f"uid-{_FIRST_UID + slot}" for slot in range(_UIDS))
+    with bench.leases.first_free(names) as name:
+        if hasattr(os, "geteuid") and os.geteuid() != 0:
+            yield name, os.getuid(), os.getgid()
+        else:
+            uid = int(name.removeprefix("uid-"))
+            yield name, uid, uid
+
+
+@contextlib.contextmanager
+def _device(bench: Bench, budget: Budget) -> Iterator[str | None]:
+    if not budget.gpus or not bench.gpus:
+        yield None
+        return
+    with bench.leases.first_free(iter(bench.gpus)) as uuid:
+        yield uuid
+
+
+@contextlib.contextmanager
+def _place(bench: Bench, desk: Path, name: str, budget: Budget, uid: int, gid: int) -> Iterator[OutputPlace]:
+    if bench.helper:
+        with volume_place(
+            bench.engine, helper=bench.helper, name=name, labels=bench.labels, budget=budget, uid=uid, gid=gid
+        ) as place:
+            yield place
+    else:
+        with loop_place(desk, name=name, budget=budget, uid=uid, gid=gid) as mounted:
+            yield mounted
+
+
+def _run_container(
+    bench: Bench, spec: ContainerSpec, job: Job, place: OutputPlace, *, expected: str, attempt: int, folder: Path
+) -> JobResult:
+    container = ""
+    try:
+        try:
+            container = bench.engine.create(spec)
+            bench.engine.start(container)
+        except EngineRefusal as refusal:
+            return _refused(job, attempt, refusal)
+        ended = _watch(bench, container, job.budget)
+        truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
+        bench.engine.remove(container)
+        container = ""
+    finally:
+        if container:
+            bench.engine.remove(container)
+    predictions = folder / "predictions"
+    predictions.mkdir(exist_ok=True)
+    intake = place.take(expected, predictions / job.expected_file.replace("{case}", "prediction"))
+    return JobResult(
+        job=job.name, digest=job.digest, attempt=attempt, exit=ended.exit, killed=ended.killed,
+        usage=_usage(ended, intake), intake=intake, log_truncated=truncated, notes=ended.notes,
+    )  # fmt: skip
+
+
+def _usage(ended: Ended, intake: Intake) -> Usage:
+    return Usage(
+        engine_seconds=ended.exit.seconds,
+        monotonic_seconds=ended.monotonic_seconds,
+        output_bytes=intake.size if intake.refusal is not IntakeRefusal.MISSING else 0,
+        alone=True,
+    )
+
+
+def _refused(job: Job, attempt: int, refusal: EngineRefusal) -> JobResult:
+    """Tell a participant's refusal, a value, from a host that cannot run the job, an exception."""
+    text = refusal.message.lower()
+    for mark, sentence in _PARTICIPANTS_REFUSALS:
+        if mark in text and sentence:
+            nothing = Usage(engine_seconds=0.0, monotonic_seconds=0.0, output_bytes=0, alone=True)
+            return JobResult(
+                job=job.name, digest=job.digest, attempt=attempt, exit=None, refusal=sentence, killed=None,
+                usage=nothing, intake=None,
+            )  # fmt: skip
+    if "could not select device driver" in text:
+        raise HostUnfit(
+            "the engine cannot give a container a GPU", remedy="install the NVIDIA container toolkit; see: proctor doctor"
+        ) from refusal
+    raise HostFault(
+        f"the engine refused to {refusal.phase.value} a container: {refusal.message}", remedy="see: proctor doctor"
+    ) from refusal
+
+
+@dataclass
+class _Gap:
+    """Time in which the engine did not answer."""
+
+    longest: float = 0.0
+    since: float | None = None
+
+    def failed(self, now: float) -> None:
+        self.since = now if self.since is None else self.since
+        self.longest = max(self.longest, now - self.since)
+
+    def answered(self, now: float) -> None:
+        if self.since is not None:
+            self.longest = max(self.longest, now - self.since, 0.001)
+        self.since = None
+
+
+def _look(engine: Engine, container: str, clock: Clock, gap: _Gap) -> ContainerFacts | None:
+    """Look once; None where the engine does not answer."""
+    try:
+        facts = engine.inspect(container)
+    except EngineUnreachable as error:
+        gap.failed(clock.now())
+        if gap.longest > PATIENCE:
+            raise HostFault(f"the engine has not answered for {gap.longest:.0f} s", remedy="see: proctor doctor") from error
+        return None
+    gap.answered(clock.now())
+    if facts is None:
+        raise HostFault("the container was removed by somebody else while it ran", remedy="leave proctor's containers alone")
+    return facts
+
+
+def _watch(bench: Bench, container: str, budget: Budget) -> Ended:
+    """Look at a started container until it has ended, killing it when its time is over."""
+    clock, gap = bench.clock, _Gap()
+    began = clock.now()
+    killed: KillReason | None = None
+    while True:
+        facts = _look(bench.engine, container, clock, gap)
+        elapsed = clock.now() - began
+        if facts is not None and facts.exit is not None and facts.state in ("exited", "dead"):
+            break
+        if facts is not None and bench.stop.is_set():
+            _kill(bench, container, facts, gap)
+            raise Interrupted("stopped while a container ran", remedy="go on with: proctor resume RUN")
+        if facts is not None and elapsed >= budget.kill_at:
+            killed = KillReason.TIME
+            facts = _kill(bench, container, facts, gap)
+            break
+        until_kill = max(_LOOK_AT_MOST, budget.kill_at - elapsed)
+        clock.sleep(min(max(_LOOK_AT_MOST, elapsed * _LOOK_SHARE), _LOOK_AT_LEAST, until_kill))
+    assert facts.exit is not None
+    return _ended(facts.exit, killed, clock.now() - began, gap, budget)
+
+
+def _ended(ended: Exit, killed: KillReason | None, elapsed: float, gap: _Gap, budget: Budget) -> Ended:
+    if not gap.longest:
+        return Ended(exit=ended, killed=killed, monotonic_seconds=elapsed, notes=())
+    if ended.code != 0 or killed or ended.seconds > budget.run_time:
+        raise HostFault(
+            f"the engine did not answer for {gap.longest:.1f} s while the job ran, and the container ended with "
+            f"{ended.code}: it may have been the engine's doing",
+            remedy="see: proctor doctor",
+        )
+    note = f"the engine did not answer for {gap.longest:.1f} s while the job ran; its own record of the run time counts"
+    return Ended(exit=ended, killed=None, monotonic_seconds=ended.seconds, notes=(note,))
+
+
+def _kill(bench: Bench, container: str, facts: ContainerFacts, gap: _Gap) -> ContainerFacts:
+    """End a container: by the engine, then, as root, by its process id, then not at all."""
+    for end_it in (lambda: bench.engine.kill(container), lambda: _kill_process(facts)):
+        with contextlib.suppress(EngineUnreachable):
+            end_it()
+        deadline = bench.clock.now() + KILL_PATIENCE
+        while bench.clock.now() < deadline:
+            seen = _look(bench.engine, container, bench.clock, gap)
+            if seen is not None and seen.exit is not None and seen.state in ("exited", "dead"):
+                return seen
+            bench.clock.sleep(_LOOK_AT_MOST)
+    raise HostFault("the container did not end when it was killed", where=facts.name, remedy="restart the engine, then: proctor resume RUN")
+
+
+def _kill_process(facts: ContainerFacts) -> None:
+    """SIGKILL to the container's first process, where it is certain that it is that process."""
+    try:
+        cgroup = Path(f"/proc/{facts.pid}/cgroup").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return
+    if facts.pid and facts.id in cgroup:
+        _log.warning("the engine did not end container %s; killing its process %d", facts.name, facts.pid)
+        with contextlib.suppress(OSError):
+            os.kill(facts.pid, signal.SIGKILL)
+
+
+def _keep_log(engine: Engine, container: str, path: Path, max_bytes: int) -> bool:
+    """Keep the end of the log; True where it is not whole."""
+    text = engine.logs(container, lines=_LOG_LINES, max_bytes=max_bytes)
+    path.write_bytes(text)
+    return len(text) >= max_bytes or text.count(b"\n") >= _LOG_LINES

@@ -1,0 +1,1 @@
+"""Spreads jobs over what a host has."""

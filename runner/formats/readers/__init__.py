@@ -1,0 +1,1 @@
+"""Bounded readers of untrusted bytes; they run in a confined child."""

@@ -1,0 +1,185 @@
+"""Gets an image (registry, ``docker save`` archive, local, or a folder to build) and pins it by digest."""
+
+import json
+import re
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from runner.engine import Engine, EngineRefusal, ImageFacts, ImageMissing
+from runner.errors import UsageError
+
+_BLOCK = 1 << 20
+_ARCHIVE_NAMES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
+_NOT_LOADED = {"repositories", "index.json", "oci-layout", "manifest.json"}
+_MANIFEST_CAP = 1 << 20
+_ID = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
+
+
+class SourceKind(StrEnum):
+    """Where an image comes from."""
+
+    REGISTRY = "registry"
+    ARCHIVE = "archive"
+    LOCAL = "local image"
+    FOLDER = "folder"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinnedImage:
+    """An image that cannot change any more.
+
+    Attributes:
+        source: As it was written in the submissions file.
+        kind: Where it came from.
+        id: ``sha256:…`` of its configuration; what is run.
+        digests: Repository digests, where it has any.
+        facts: What the engine says of it; untrusted.
+    """
+
+    source: str
+    kind: SourceKind
+    id: str
+    digests: tuple[str, ...]
+    facts: ImageFacts
+
+
+def _pinned(source: str, kind: SourceKind, facts: ImageFacts) -> PinnedImage:
+    return PinnedImage(source=source, kind=kind, id=facts.id, digests=facts.repo_digests, facts=facts)
+
+
+def source_kind(engine: Engine, source: str, *, base: Path) -> SourceKind:
+    """Decide what an image's text means: an existing path, an image the engine holds, else a registry's."""
+    path = base / source
+    if source.endswith(_ARCHIVE_NAMES) or path.is_file():
+        return SourceKind.ARCHIVE
+    if path.is_dir():
+        return SourceKind.FOLDER
+    if source.startswith("docker://"):
+        return SourceKind.REGISTRY
+    try:
+        engine.image(source)
+    except ImageMissing:
+        return SourceKind.REGISTRY
+    return SourceKind.LOCAL
+
+
+def pin(
+    engine: Engine, source: str, *, base: Path, deadline: float, progress: Callable[[str], None], where: str = ""
+) -> PinnedImage:
+    """Get an image and pin it.
+
+    Args:
+        engine: Who holds it afterwards.
+        source: ``docker://`` and a reference (always pulled), a reference or ID (used where the engine holds it,
+            else pulled), or the path of an archive.
+        base: Folder that relative paths start from.
+        deadline: Seconds it may take.
+        progress: Is told what happens.
+        where: Place of the text, for errors.
+
+    Raises:
+        UsageError: There is no such image, or it is a folder.
+        HostFault: The engine did not answer.
+    """
+    kind = source_kind(engine, source, base=base)
+    if kind is SourceKind.FOLDER:
+        raise UsageError(
+            f"image {source!r} is a folder",
+            where=where,
+            remedy="building runs strangers' code with network beside the data: build it elsewhere and give the image",
+        )
+    if kind is SourceKind.LOCAL:
+        return _pinned(source, kind, engine.image(source))
+    if kind is SourceKind.ARCHIVE:
+        return _pinned(source, kind, load_archive(engine, base / source, deadline=deadline, where=where))
+    reference = source.removeprefix("docker://")
+    if _ID.fullmatch(reference):
+        raise UsageError(f"the engine holds no image {source!r}", where=where, remedy="see: docker images --no-trunc")
+    try:
+        return _pinned(source, kind, engine.pull(reference, deadline=deadline, progress=progress))
+    except EngineRefusal as error:
+        raise UsageError(
+            f"image {source!r} could not be had: {error.message}",
+            where=where,
+            remedy="check the name; it is neither on the engine nor in a registry that answers",
+        ) from error
+
+
+def load_archive(engine: Engine, path: Path, *, deadline: float, where: str = "") -> ImageFacts:
+    """Load a ``docker save`` archive without its names, so that it can re-point no tag of this engine.
+
+    Raises:
+        UsageError: The file is missing, damaged, or holds not exactly one image.
+    """
+    if not path.is_file():
+        raise UsageError(f"there is no image archive {str(path)!r}", where=where, remedy="check the path")
+    try:
+        manifest = _read_manifest(path)
+        loaded = engine.load(_without_names(path, manifest), deadline=deadline)
+    except (tarfile.TarError, EOFError, OSError, EngineRefusal) as error:
+        raise UsageError(
+            f"image archive {str(path)!r} is damaged: {error}", where=where, remedy="write it again with: docker save IMAGE -o FILE"
+        ) from error
+    if len(loaded) != 1:
+        raise UsageError(f"image archive {str(path)!r} gave {len(loaded)} images", where=where, remedy="save exactly one image")
+    return engine.image(loaded[0])
+
+
+def _read_manifest(path: Path) -> bytes:
+    """The archive's manifest with the names taken out."""
+    with tarfile.open(path, mode="r|*", bufsize=_BLOCK) as tar:
+        for member in tar:
+            if member.name == "manifest.json" and member.isreg() and member.size <= _MANIFEST_CAP:
+                stream = tar.extractfile(member)
+                assert stream is not None
+                return _nameless(stream.read(_MANIFEST_CAP), path)
+    raise UsageError(
+        f"image archive {str(path)!r} has no manifest.json", remedy="write it with: docker save IMAGE -o FILE"
+    )
+
+
+def _nameless(text: bytes, path: Path) -> bytes:
+    try:
+        entries = json.loads(text)
+        one = entries[0] if isinstance(entries, list) and len(entries) == 1 else None
+        if not isinstance(one, dict):
+            raise TypeError
+        return json.dumps([{"Config": one["Config"], "RepoTags": None, "Layers": one["Layers"]}]).encode()
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UsageError(
+            f"image archive {str(path)!r} does not hold exactly one image", remedy="save one image a file: docker save IMAGE -o FILE"
+        ) from error
+
+
+def _without_names(path: Path, manifest: bytes) -> Iterator[bytes]:
+    info = tarfile.TarInfo("manifest.json")
+    info.size = len(manifest)
+    yield info.tobuf(tarfile.PAX_FORMAT)
+    yield _padded(manifest)
+    with tarfile.open(path, mode="r|*", bufsize=_BLOCK) as tar:
+        for member in tar:
+            if member.name in _NOT_LOADED:
+                continue
+            yield member.tobuf(tarfile.PAX_FORMAT)
+            if member.isreg():
+                yield from _contents(tar, member)
+    yield b"\0" * 1024
+
+
+def _contents(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
+    stream = tar.extractfile(member)
+    assert stream is not None
+    read = 0
+    while chunk := stream.read(_BLOCK):
+        read += len(chunk)
+        yield chunk
+    if read != member.size:
+        raise tarfile.ReadError(f"{member.name!r} ends after {read} of {member.size} bytes")
+    yield b"\0" * (-read % 512)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + b"\0" * (-len(data) % 512)

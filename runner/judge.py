@@ -1,0 +1,176 @@
+"""One final verdict per case, from facts only. Pure.
+
+What decides, in this order: the engine's refusal, the clock, the memory flag, the exit code, the files that were
+taken out after the container was dead, what the format says of them. No text a participant wrote takes part.
+"""
+
+import signal
+from dataclasses import dataclass
+
+from runner.budget import clocks_disagree, judged_seconds
+from runner.formats.contract import Problem, Reading
+from runner.job import Intake, IntakeRefusal, Job, JobResult
+from runner.quantities import show_bytes
+from runner.verdict import Verdict, VerdictWord
+
+_SHOWN_PROBLEMS = 3
+_OUT_OF_MEMORY_CODE = 137
+_FILE_SIZE_CODE = 153
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseOutcome:
+    """How one case of one submission ended.
+
+    Attributes:
+        submission: Slug.
+        task: Task name.
+        case: Real name.
+        verdict: The verdict.
+        digest: Hash of the job that counts.
+        attempt: Which attempt of it counts; 0 where none was run.
+        seconds: The run time that was judged; None where it never ran.
+        limit: What it was allowed, in seconds.
+        all_seconds: Run time of every attempt, in their order.
+    """
+
+    submission: str
+    task: str
+    case: str
+    verdict: Verdict
+    digest: str
+    attempt: int
+    seconds: float | None
+    limit: float
+    all_seconds: tuple[float, ...] = ()
+
+
+def show_run_time(seconds: float, limit: float) -> str:
+    """``ran 61.0 s of 60.0 s allowed``, with as many decimals as it takes to tell the two apart."""
+    for digits in (1, 2, 3):
+        ran, allowed = f"{seconds:.{digits}f}", f"{limit:.{digits}f}"
+        if ran != allowed:
+            break
+    return f"ran {ran} s of {allowed} s allowed"
+
+
+def exceeded_time(result: JobResult, limit: float) -> bool:
+    """True where the run took longer than its limit."""
+    return result.killed is not None or (result.exit is not None and judged_seconds(result.usage) > limit)
+
+
+def _notes(result: JobResult) -> tuple[str, ...]:
+    notes = list(result.notes)
+    if clocks_disagree(result.usage):
+        notes.append(
+            f"the engine's clock says {result.usage.engine_seconds:.1f} s and the monotonic clock "
+            f"{result.usage.monotonic_seconds:.1f} s: the clock was set while the job ran, the monotonic one counts"
+        )
+    return tuple(notes)
+
+
+def _died(job: Job, result: JobResult) -> tuple[VerdictWord, str] | None:
+    """The verdict of a run that did not end well by the engine's account; None where it did."""
+    if result.exit is None:
+        return VerdictWord.BAD_IMAGE, f"the container could not be started: {result.refusal}"
+    if exceeded_time(result, job.budget.run_time):
+        ran = show_run_time(judged_seconds(result.usage), job.budget.run_time)
+        return VerdictWord.TIMED_OUT, f"{ran}{' and was stopped' if result.killed else ''}"
+    code = result.exit.code
+    if result.exit.oom_killed and code != 0:
+        how = "the process was" if code == _OUT_OF_MEMORY_CODE else "a child process was"
+        return VerdictWord.OUT_OF_MEMORY, f"{how} killed for using more than the {show_bytes(job.budget.memory)} of memory allowed"
+    if code == 0:
+        return None
+    if code == _FILE_SIZE_CODE or (result.intake is not None and result.intake.full):
+        return VerdictWord.TOO_MUCH_OUTPUT, _output_sentence(job, ended=_exit_words(code))
+    return VerdictWord.CRASHED, f"the program ended with {_exit_words(code)} after {judged_seconds(result.usage):.1f} s"
+
+
+def _exit_words(code: int) -> str:
+    if code > 128:
+        try:
+            return f"exit code {code} ({signal.Signals(code - 128).name})"
+        except ValueError:
+            pass
+    return f"exit code {code}"
+
+
+def _output_sentence(job: Job, *, ended: str) -> str:
+    room = f"{show_bytes(job.budget.output_bytes)} or {job.budget.output_files} files"
+    return f"the output folder was full, {room} are allowed; the program ended with {ended}"
+
+
+def _taken(job: Job, intake: Intake, *, oom: bool) -> tuple[VerdictWord, str] | None:
+    """The verdict on what was left; None where the file was taken."""
+    name = job.expected_file.replace("{case}", "<case>")
+    if intake.refusal is None:
+        return None
+    if intake.refusal is IntakeRefusal.MISSING:
+        if oom:
+            memory = show_bytes(job.budget.memory)
+            return VerdictWord.OUT_OF_MEMORY, f"a child process was killed for using more than the {memory} of memory allowed, and {name} was not written"
+        if intake.full:
+            return VerdictWord.TOO_MUCH_OUTPUT, f"{_output_sentence(job, ended='exit code 0')} and {name} is not there"
+        others = intake.other_entries
+        besides = f"; {others} other {'entry is' if others == 1 else 'entries are'} there" if others else "; the output folder is empty"
+        return VerdictWord.MISSING_OUTPUT, f"the program ended with exit code 0 but did not write {name}{besides}"
+    if intake.refusal is IntakeRefusal.TOO_LARGE:
+        return VerdictWord.TOO_MUCH_OUTPUT, f"{name} has {intake.detail}"
+    return VerdictWord.UNSAFE_OUTPUT, f"{name} is {intake.detail}, not a regular file of its own"
+
+
+def problem_words(problem: Problem, *, with_value: bool) -> str:
+    """A problem with its place; the container's own bytes only where the data is public."""
+    place = [f"line {problem.row}"] if problem.row is not None else []
+    place += [f"column {problem.column}"] if problem.column else []
+    head = f"{', '.join(place)}: " if place else ""
+    value = f", found {problem.value}" if with_value and problem.value else ""
+    return f"{head}{problem.what}{value}"
+
+
+def _read(job: Job, reading: Reading, *, oom: bool, public: bool) -> tuple[VerdictWord, str] | None:
+    if reading.table is not None:
+        return None
+    if oom:
+        memory = show_bytes(job.budget.memory)
+        return VerdictWord.OUT_OF_MEMORY, f"a child process was killed for using more than the {memory} of memory allowed, and the output is not valid"
+    count = reading.problem_count
+    shown = "; ".join(problem_words(p, with_value=public) for p in reading.problems[:_SHOWN_PROBLEMS])
+    rest = f"; and {count - _SHOWN_PROBLEMS} more" if count > _SHOWN_PROBLEMS else ""
+    name = job.expected_file.replace("{case}", "<case>")
+    return VerdictWord.BAD_OUTPUT, f"{name} has {count} {'problem' if count == 1 else 'problems'}: {shown}{rest}"
+
+
+def judge_run(job: Job, result: JobResult, reading: Reading | None, *, public: bool) -> Verdict:
+    """Judge one attempt.
+
+    Args:
+        job: What was run.
+        result: What came of it.
+        reading: What the format says of the file that was taken; None where none was.
+        public: The data is public: the container's own bytes may be quoted.
+    """
+    oom = result.exit is not None and result.exit.oom_killed
+    found = _died(job, result)
+    if found is None:
+        assert result.intake is not None
+        found = _taken(job, result.intake, oom=oom)
+    if found is None:
+        assert reading is not None
+        found = _read(job, reading, oom=oom, public=public)
+    notes = _notes(result)
+    if found is not None:
+        word, sentence = found
+        return Verdict(word=word, sentence=sentence, notes=notes)
+    if oom:
+        notes = (*notes, "a child process was killed for memory; the output is complete and valid all the same")
+    ran = show_run_time(judged_seconds(result.usage), job.budget.run_time)
+    return Verdict(word=VerdictWord.ACCEPTED, sentence=f"{ran}; {job.frames} frames answered", notes=notes)
+
+
+def better(first: tuple[Verdict, JobResult], second: tuple[Verdict, JobResult]) -> bool:
+    """True where the second attempt is to be judged in place of the first: the better time counts."""
+    if second[0].word is not VerdictWord.TIMED_OUT:
+        return True
+    return judged_seconds(second[1].usage) < judged_seconds(first[1].usage)

@@ -1,0 +1,260 @@
+"""Gives a job a fresh, sized place to write and takes its file out safely once the container is dead.
+
+Nothing in that place is trusted: it is walked by directory handles, no link is followed, only a regular file with one
+link and the expected name is taken, by handle, up to its cap.
+"""
+
+import contextlib
+import os
+import stat
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from runner import mounts
+from runner.budget import Budget
+from runner.engine import ContainerSpec, Engine, VolumeMount, VolumeSpec
+from runner.job import Intake, IntakeRefusal
+from runner.streams import IterableReader
+
+_BLOCK = 1 << 20
+_MAX_ENTRIES = 10_000
+_KINDS = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+_TAR_KINDS = {
+    tarfile.SYMTYPE: "a symbolic link",
+    tarfile.DIRTYPE: "a folder",
+    tarfile.FIFOTYPE: "a named pipe",
+    tarfile.CHRTYPE: "a device",
+    tarfile.BLKTYPE: "a device",
+}
+
+
+class OutputPlace(Protocol):
+    """A place one container writes to."""
+
+    @property
+    def mounted(self) -> Path | str:
+        """Folder of the host, or name of a volume."""
+
+    def take(self, name: str, target: Path) -> Intake:
+        """Take the expected file out; only after the container is dead."""
+
+
+def _kind(mode: int) -> str:
+    return next((word for test, word in _KINDS if test(mode)), "not a regular file")
+
+
+def _count_entries(descriptor: int, expected: str) -> int:
+    with os.scandir(descriptor) as entries:
+        names = [entry.name for _, entry in zip(range(_MAX_ENTRIES), entries, strict=False)]
+    return len(names) - (expected in names)
+
+
+def _copy(source: int, target: Path, cap: int) -> int:
+    """Copy at most ``cap`` bytes to a fresh file; the number copied, ``cap + 1`` where there was more."""
+    copied = 0
+    with target.open("xb") as sink:
+        while chunk := os.read(source, min(_BLOCK, cap + 1 - copied)):
+            copied += len(chunk)
+            if copied > cap:
+                return copied
+            sink.write(chunk)
+    return copied
+
+
+def take_file(folder: Path, name: str, target: Path, *, cap: int, full: bool) -> Intake:
+    """Take ``folder/name`` out.
+
+    Args:
+        folder: The output folder; the container is dead.
+        name: The expected file.
+        target: A fresh file to copy to; not made where the file is refused.
+        cap: Bytes it may have.
+        full: The folder's file system is full.
+    """
+    root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        others = _count_entries(root, name)
+        refuse = _Refusing(name, others=others, full=full)
+        try:
+            handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
+        except FileNotFoundError:
+            return refuse(IntakeRefusal.MISSING)
+        try:
+            return _take_handle(handle, target, cap=cap, device=os.fstat(root).st_dev, refuse=refuse)
+        finally:
+            os.close(handle)
+    finally:
+        os.close(root)
+
+
+class _Refusing:
+    """Makes the intake of a file that is refused, or taken."""
+
+    def __init__(self, file: str, *, others: int, full: bool) -> None:
+        self._file, self._others, self._full = file, others, full
+
+    def __call__(self, refusal: IntakeRefusal, detail: str = "") -> Intake:
+        return Intake(file=self._file, refusal=refusal, detail=detail, other_entries=self._others, full=self._full)
+
+    def taken(self, size: int) -> Intake:
+        return Intake(file=self._file, size=size, other_entries=self._others, full=self._full)
+
+
+def _take_handle(handle: int, target: Path, *, cap: int, device: int, refuse: _Refusing) -> Intake:
+    facts = os.fstat(handle)
+    if not stat.S_ISREG(facts.st_mode):
+        return refuse(IntakeRefusal.NOT_REGULAR, _kind(facts.st_mode))
+    if facts.st_dev != device:
+        return refuse(IntakeRefusal.NOT_REGULAR, "a file of another file system")
+    if facts.st_nlink != 1:
+        return refuse(IntakeRefusal.SEVERAL_LINKS, f"a file with {facts.st_nlink} links")
+    if facts.st_size > cap:
+        return refuse(IntakeRefusal.TOO_LARGE, f"{facts.st_size} bytes of {cap} allowed")
+    source = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        size = _copy(source, target, cap)
+    finally:
+        os.close(source)
+    return refuse.taken(size)
+
+
+class LoopPlace:
+    """A file system of the budget's size in a file, mounted on the host; needs root on Linux."""
+
+    def __init__(self, folder: Path, budget: Budget) -> None:
+        self._folder = folder
+        self._cap = budget.output_bytes
+
+    @property
+    def mounted(self) -> Path:
+        """The mount point."""
+        return self._folder
+
+    def take(self, name: str, target: Path) -> Intake:
+        """Take the expected file out; only after the container is dead."""
+        room = os.statvfs(self._folder)
+        return take_file(self._folder, name, target, cap=self._cap, full=room.f_bavail == 0 or room.f_ffree == 0)
+
+
+@contextlib.contextmanager
+def loop_place(desk: Path, *, name: str, budget: Budget, uid: int, gid: int) -> Iterator[LoopPlace]:
+    """Make and mount an output; unmounted at the end, its file deleted with the desk.
+
+    Args:
+        desk: The job's folder.
+        name: A neutral name: containers can see it.
+        budget: Says how much it holds.
+        uid: Who may write there.
+        gid: As uid.
+    """
+    folder = desk / name
+    mounts.mount_new(
+        desk / f"{name}.img", folder, size=budget.output_bytes, inodes=budget.output_files, uid=uid, gid=gid
+    )
+    try:
+        yield LoopPlace(folder, budget)
+    finally:
+        mounts.unmount(folder)
+
+
+class VolumePlace:
+    """A volume of the budget's size in memory, kept alive by a holder container of ours."""
+
+    def __init__(self, engine: Engine, volume: str, holder: str, budget: Budget) -> None:
+        self._engine, self._volume, self._holder = engine, volume, holder
+        self._cap, self._files = budget.output_bytes, budget.output_files
+
+    @property
+    def mounted(self) -> str:
+        """The volume's name."""
+        return self._volume
+
+    def take(self, name: str, target: Path) -> Intake:
+        """Take the expected file out; only after the container is dead."""
+        chunks = self._engine.read_tree(self._holder, HOLDER_MOUNT)
+        found: Intake | None = None
+        count, used = 0, 0
+        with tarfile.open(fileobj=IterableReader(chunks), mode="r|", bufsize=_BLOCK) as tar:
+            for member in tar:
+                # The stream begins with the folder itself.
+                _, _, inside = member.name.partition("/")
+                if not inside:
+                    continue
+                count += 1
+                used += member.size
+                if inside == name and found is None:
+                    found = self._take_member(tar, member, name, target)
+                if used > self._cap or count > _MAX_ENTRIES:
+                    break
+        full = used >= self._cap - _BLOCK or count >= self._files - 1
+        found = found or Intake(file=name, refusal=IntakeRefusal.MISSING)
+        return Intake(
+            file=name, size=found.size, refusal=found.refusal, detail=found.detail,
+            other_entries=count - (found.refusal is not IntakeRefusal.MISSING), full=full,
+        )  # fmt: skip
+
+    def _take_member(self, tar: tarfile.TarFile, member: tarfile.TarInfo, name: str, target: Path) -> Intake:
+        if not member.isreg():
+            kind = "a file with several links" if member.islnk() else _TAR_KINDS.get(member.type, "not a regular file")
+            refusal = IntakeRefusal.SEVERAL_LINKS if member.islnk() else IntakeRefusal.NOT_REGULAR
+            return Intake(file=name, refusal=refusal, detail=kind)
+        if member.size > self._cap:
+            detail = f"{member.size} bytes of {self._cap} allowed"
+            return Intake(file=name, refusal=IntakeRefusal.TOO_LARGE, detail=detail)
+        source = tar.extractfile(member)
+        assert source is not None
+        with target.open("xb") as sink:
+            while chunk := source.read(_BLOCK):
+                sink.write(chunk)
+        return Intake(file=name, size=member.size)
+
+
+HOLDER_MOUNT = "/hold"
+_HOLD = ("python3", "-c", "import signal; signal.pause()")
+
+
+def holder_spec(*, image: str, name: str, volume: str, labels: dict[str, str], uid: int, gid: int) -> ContainerSpec:
+    """Our own container that keeps a volume in memory alive while the participant's comes and goes."""
+    return ContainerSpec(
+        image_id=image, name=name, labels=labels, entrypoint=_HOLD, user=f"{uid}:{gid}",
+        volumes=(VolumeMount(volume=volume, target=HOLDER_MOUNT, read_only=True),),
+        memory=64 << 20, shm=1 << 20, pids=16,
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def volume_place(
+    engine: Engine, *, helper: str, name: str, labels: dict[str, str], budget: Budget, uid: int, gid: int
+) -> Iterator[VolumePlace]:
+    """Make a volume and its holder; both gone at the end.
+
+    Args:
+        engine: Where.
+        helper: ID of our helper image.
+        name: A neutral name: containers can see it.
+        labels: Ours, so that a sweep finds both.
+        budget: Says how much it holds.
+        uid: Who may write there.
+        gid: As uid.
+    """
+    engine.create_volume(
+        VolumeSpec(name=name, labels=labels, size=budget.output_bytes, inodes=budget.output_files, uid=uid, gid=gid)
+    )
+    holder = ""
+    try:
+        holder = engine.create(holder_spec(image=helper, name=f"{name}-hold", volume=name, labels=labels, uid=uid, gid=gid))
+        engine.start(holder)
+        yield VolumePlace(engine, name, holder, budget)
+    finally:
+        if holder:
+            engine.remove(holder)
+        engine.remove_volume(name)

@@ -1,0 +1,173 @@
+"""Checks an entry for causality: asks ``causality`` what to run next, runs it, until it asks for nothing.
+
+Every run is kept like any other, so a check that was cut short goes on from the disk.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from runner.causality.evidence import Answers, Evidence, FullRun, Observation, Request
+from runner.causality.plan import estimate, next_cuts
+from runner.causality.verdict import CausalityOutcome, CausalityVerdict, conclude
+from runner.challenge import CausalityRule, LeakPolicy
+from runner.dataset import Case
+from runner.diagnosis import diagnose
+from runner.errors import HostFault
+from runner.job import Cut, Job
+from runner.judge import CaseOutcome
+from runner.pipeline.attempts import Attempt, job_of, past_attempts, run_attempt
+from runner.pipeline.context import Context, Entry
+from runner.pipeline.events import CausalityBegan, CausalityEnded, CutEnded
+from runner.store import write_value
+from runner.verdict import Verdict, VerdictWord
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalityFinding:
+    """What was found of an entry on one case.
+
+    Attributes:
+        case: Real name.
+        frames: Length of the case.
+        verdict: What was tested and what it proves.
+        pending: The host failed; the check is to be taken up again.
+    """
+
+    case: str
+    frames: int
+    verdict: CausalityVerdict
+    pending: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalityRecord:
+    """What was found of an entry; the file ``causality.json``."""
+
+    findings: tuple[CausalityFinding, ...]
+
+
+def drawn_cases(context: Context) -> tuple[str, ...]:
+    """The cases that are checked: the same for everybody, drawn with the organisers' seed."""
+    names = sorted(context.cases)
+    rng = np.random.default_rng(_seed(context.seed, "cases"))
+    count = min(context.challenge.causality.on, len(names))
+    return tuple(sorted(str(name) for name in rng.choice(names, size=count, replace=False)))
+
+
+def _seed(seed: int, *parts: str) -> int:
+    text = "\0".join([str(seed), *parts])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def relative_cost(context: Context) -> float:
+    """What the check of a clean method adds, as a multiple of the container runs of the plain evaluation."""
+    rule = context.challenge.causality
+    frames = [len(context.cases[name].frames) for name in drawn_cases(context)]
+    added = sum(estimate(rule, n, can_alter=len(context.cases) > 1).clean for n in frames)
+    return added / len(context.cases)
+
+
+def check_entry(context: Context, entry: Entry, outcomes: dict[str, CaseOutcome]) -> CausalityRecord:
+    """Check an entry on the drawn cases, where it was accepted.
+
+    Args:
+        context: The run.
+        entry: Whose method.
+        outcomes: Its verdicts by case.
+    """
+    findings = []
+    for name in drawn_cases(context):
+        if outcomes[name].verdict.accepted:
+            findings.append(_check_case(context, entry, context.cases[name]))
+    record = CausalityRecord(findings=tuple(findings))
+    write_value(context.run.causality(entry.submission.slug, entry.task), record)
+    return record
+
+
+def _check_case(context: Context, entry: Entry, case: Case) -> CausalityFinding:
+    rule = context.challenge.causality
+    can_alter = len(context.cases) > 1
+    cost = estimate(rule, len(case.frames), can_alter=can_alter)
+    name = entry.submission.submission
+    context.observe(CausalityBegan(submission=name, case=case.name, expected=cost.clean, most=cost.most))
+    evidence = Evidence(frames=len(case.frames), can_alter=can_alter)
+    seed = _seed(context.seed, entry.submission.slug, entry.task, case.name)
+    try:
+        evidence = _gather(context, entry, case, rule, evidence, seed)
+    except HostFault as fault:
+        context.observe(CausalityEnded(submission=name, case=case.name, sentence=f"pending, the host failed: {fault.what}"))
+        return CausalityFinding(case=case.name, frames=evidence.frames, verdict=conclude(rule, evidence, seed), pending=True)
+    verdict = conclude(rule, evidence, seed)
+    context.observe(CausalityEnded(submission=name, case=case.name, sentence=verdict.sentence))
+    return CausalityFinding(case=case.name, frames=evidence.frames, verdict=verdict)
+
+
+def _gather(
+    context: Context, entry: Entry, case: Case, rule: CausalityRule, evidence: Evidence, seed: int
+) -> Evidence:
+    evidence = evidence.plus(_observe(context, entry, case, FullRun(repeat=0)))
+    while requests := next_cuts(rule, evidence, seed):
+        for request in requests:
+            evidence = evidence.plus(_observe(context, entry, case, request))
+    return evidence
+
+
+def _observe(context: Context, entry: Entry, case: Case, request: Request) -> Observation:
+    """Run a request, or find it on disk; a failure of the method is an answer too."""
+    cut = request if isinstance(request, Cut) else None
+    repeat = request.repeat if isinstance(request, FullRun) else 0
+    job = job_of(context, entry, case, cut=cut, repeat=repeat)
+    attempts = past_attempts(context, job)
+    attempt = _accepted(attempts)
+    if attempt is None:
+        with context.turnstile.together():
+            attempt = run_attempt(context, entry, job)
+        context.observe(CutEnded(submission=entry.submission.submission, case=case.name, run=job.name))
+    return _observation(request, attempt, job)
+
+
+def _accepted(attempts: tuple[Attempt, ...]) -> Attempt | None:
+    """The attempt that counts: an accepted one, else the last."""
+    good = [a for a in attempts if a.verdict.accepted]
+    return good[0] if good else (attempts[-1] if attempts else None)
+
+
+def _observation(request: Request, attempt: Attempt, job: Job) -> Observation:
+    if attempt.verdict.accepted and attempt.reading is not None and attempt.reading.table is not None:
+        return Observation(request=request, answers=Answers.of(attempt.reading.table))
+    return Observation(request=request, failure=attempt.verdict.word.value or job.name)
+
+
+def policy_for(rule: CausalityRule, record: CausalityRecord) -> LeakPolicy | None:
+    """What the challenge says of what was found; None where nothing was."""
+    found = {finding.verdict.outcome for finding in record.findings}
+    policies = []
+    if CausalityOutcome.LEAKING in found:
+        policies.append(rule.on_leak)
+    if CausalityOutcome.LENGTH_DEPENDENT in found:
+        policies.append(rule.length_dependence)
+    order = list(LeakPolicy)
+    return min(policies, key=order.index, default=None)
+
+
+def with_leaks(
+    rule: CausalityRule, record: CausalityRecord, outcomes: dict[str, CaseOutcome]
+) -> dict[str, CaseOutcome]:
+    """The outcomes with ``not-causal`` on the cases that prove it, where the challenge refuses leaks."""
+    judged = dict(outcomes)
+    for finding in record.findings:
+        refused = (
+            finding.verdict.outcome is CausalityOutcome.LEAKING and rule.on_leak is LeakPolicy.REFUSE
+        ) or (
+            finding.verdict.outcome is CausalityOutcome.LENGTH_DEPENDENT and rule.length_dependence is LeakPolicy.REFUSE
+        )  # fmt: skip
+        if refused:
+            before = judged[finding.case]
+            verdict = Verdict(word=VerdictWord.NOT_CAUSAL, sentence=finding.verdict.sentence, hints=diagnose(VerdictWord.NOT_CAUSAL, b""), notes=(before.verdict.sentence,))
+            judged[finding.case] = CaseOutcome(
+                submission=before.submission, task=before.task, case=before.case, verdict=verdict, digest=before.digest,
+                attempt=before.attempt, seconds=before.seconds, limit=before.limit, all_seconds=before.all_seconds,
+            )  # fmt: skip
+    return judged

@@ -1,0 +1,201 @@
+"""What a run is, written at its start so that every later step and a resume need no other argument."""
+
+import datetime
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner import __version__
+from runner.catalog import LoadedChallenge, find_challenge, load_challenge
+from runner.dataset import Case, find_cases
+from runner.errors import UsageError
+from runner.pipeline.events import Observer, Step
+from runner.pipeline.host import HostFacts
+from runner.provenance import DataHashes
+from runner.settings import Settings, SettingsWithSources, load_settings
+from runner.store import RunFolder, read_value, write_value, write_whole
+from runner.submissions import Submission, read_submissions
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseRecord:
+    """A case as it was at the start; hashes are SHA-256."""
+
+    name: str
+    frames: int
+    media_seconds: float
+    inputs: str
+    reference: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """What a run is.
+
+    Attributes:
+        proctor: Version of this program.
+        challenge: Name.
+        challenge_version: As the organisers number it.
+        challenge_digest: Of challenge.yaml and the code beside it.
+        data: The data folder.
+        cases: Its cases.
+        submissions: Who takes part.
+        base: Folder that relative paths of image archives start from.
+        settings: This host's.
+        sources: Where each setting that is not a default came from.
+        allow_cpu: Go on without the GPU the challenge asks for.
+        started: When, UTC.
+        host: What it ran on last; None before it ran.
+    """
+
+    proctor: str
+    challenge: str
+    challenge_version: str
+    challenge_digest: str
+    data: Path
+    cases: tuple[CaseRecord, ...]
+    submissions: tuple[Submission, ...]
+    base: Path
+    settings: Settings
+    sources: Mapping[str, str]
+    allow_cpu: bool
+    started: str
+    host: HostFacts | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateRequest:
+    """What ``proctor evaluate`` is asked for."""
+
+    challenge: str
+    data: Path
+    submissions: Path
+    out: Path
+    settings_file: Path | None = None
+    flags: Mapping[str, str]
+    allow_cpu: bool = False
+    seed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A request that was read and found sound; nothing has been written yet."""
+
+    challenge: LoadedChallenge
+    cases: tuple[Case, ...]
+    submissions: tuple[Submission, ...]
+    settings: SettingsWithSources
+
+
+def check_request(request: EvaluateRequest) -> Checked:
+    """Read everything a request names.
+
+    Raises:
+        UsageError: Something is wrong; nothing has been written.
+    """
+    challenge = load_challenge(find_challenge(request.challenge))
+    return Checked(
+        challenge=challenge,
+        settings=load_settings(request.settings_file, request.flags),
+        cases=find_cases(request.data, challenge.challenge.cases),
+        submissions=read_submissions(request.submissions, tuple(challenge.challenge.tasks)),
+    )
+
+
+def write_record(run: RunFolder, request: EvaluateRequest, checked: Checked, observe: Observer) -> RunRecord:
+    """Write what the run is; a run folder of the same challenge is taken up again.
+
+    Raises:
+        UsageError: The folder holds a run of another challenge, or something else.
+    """
+    _check_folder(run, checked.challenge)
+    observe(Step(text=f"hashing {len(checked.cases)} cases"))
+    hashes = DataHashes(cache=run.private / "hashes.json")
+    cases = tuple(
+        CaseRecord(
+            name=case.name,
+            frames=len(case.frames),
+            media_seconds=case.media_seconds,
+            inputs=hashes.inputs(case),
+            reference=hashes.file(case.reference),
+        )
+        for case in checked.cases
+    )
+    run.private.mkdir(mode=0o700, exist_ok=True)
+    hashes.save()
+    _write_seed(run, request.seed)
+    _copy_challenge(run, checked.challenge)
+    challenge = checked.challenge.challenge
+    record = RunRecord(
+        proctor=__version__, challenge=challenge.name, challenge_version=challenge.version,
+        challenge_digest=checked.challenge.digest, data=request.data.resolve(), cases=cases,
+        submissions=checked.submissions, base=request.submissions.resolve().parent,
+        settings=checked.settings.settings, sources=checked.settings.sources, allow_cpu=request.allow_cpu,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )  # fmt: skip
+    write_value(run.record, record)
+    return record
+
+
+def _check_folder(run: RunFolder, challenge: LoadedChallenge) -> None:
+    if not run.record.exists():
+        strangers = sorted(p.name for p in run.root.iterdir() if p.name not in (".lock", "private", "challenge"))
+        if strangers:
+            raise UsageError(
+                f"the folder is not empty and holds no run: {strangers[0]!r} is there",
+                where=str(run.root),
+                remedy="give a new or empty folder with --out",
+            )
+        return
+    before = read_value(run.record, RunRecord)
+    if (before.challenge, before.challenge_digest) != (challenge.challenge.name, challenge.digest):
+        raise UsageError(
+            f"the run folder belongs to challenge {before.challenge!r} version {before.challenge_version} "
+            f"({before.challenge_digest[:12]}), not to {challenge.challenge.name!r} version "
+            f"{challenge.challenge.version} ({challenge.digest[:12]})",
+            where=str(run.root),
+            remedy="give another folder with --out",
+        )
+
+
+def _write_seed(run: RunFolder, seed: int | None) -> None:
+    path = run.private / "seed"
+    if seed is not None:
+        write_whole(path, f"{seed}\n".encode())
+    elif not path.exists():
+        write_whole(path, f"{secrets.randbits(64)}\n".encode())
+
+
+def read_seed(run: RunFolder) -> int:
+    """The organisers' secret seed.
+
+    Raises:
+        UsageError: It is missing or no number.
+    """
+    path = run.private / "seed"
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError) as error:
+        raise UsageError("the run's seed is missing or damaged", where=str(path), remedy="write a whole number into it") from error
+
+
+def _copy_challenge(run: RunFolder, challenge: LoadedChallenge) -> None:
+    run.challenge.mkdir(exist_ok=True)
+    for path in sorted(challenge.folder.iterdir()):
+        if path.name == "challenge.yaml" or path.suffix == ".py":
+            shutil.copyfile(path, run.challenge / path.name)
+
+
+def read_record(run: RunFolder) -> RunRecord:
+    """Read what a run is.
+
+    Raises:
+        UsageError: It is not a run folder.
+    """
+    if not run.record.is_file():
+        raise UsageError(
+            f"{str(run.root)!r} is not a run folder: it has no run.json", remedy="give the folder that --out of proctor evaluate named"
+        )
+    return read_value(run.record, RunRecord)

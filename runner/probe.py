@@ -1,0 +1,115 @@
+"""Asks a container of ours what it can see and do on this host.
+
+A probe is an ordinary job under the ordinary policy, with our helper image in the participant's place: what holds for it
+holds for them.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from runner.budget import Budget
+from runner.dataset import Case
+from runner.engine import ImageFacts
+from runner.errors import HostUnfit
+from runner.execute import Bench, View, run_job
+from runner.job import IntakeRefusal, Job, JobResult
+from runner.workspace import neutral_name
+
+PROBE_BUDGET = Budget(
+    run_time=30.0, memory=256 << 20, shm=16 << 20, cpus=1.0, gpus=0, pids=64, output_bytes=8 << 20, output_files=64,
+    tmp=16 << 20, open_files=1024, log_bytes=64 << 10,
+)  # fmt: skip
+
+_MARKER = "marker.txt"
+_SIGHT = """
+import json, os, sys
+folder, output = sys.argv[1], sys.argv[2]
+size = os.statvfs(os.path.dirname(output))
+try:
+    marker = open(os.path.join(folder, "marker.txt")).read()
+except OSError as error:
+    marker = ""
+with open(output + ".json", "w") as sink:
+    json.dump({"marker": marker, "output_bytes": size.f_blocks * size.f_frsize}, sink)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeAnswer:
+    """What came of a probe.
+
+    Attributes:
+        result: The facts of the run.
+        answer: What the script wrote; None where its file could not be taken.
+        log: The end of its log.
+    """
+
+    result: JobResult
+    answer: JsonValue | None
+    log: str
+
+
+def ask(
+    bench: Bench, helper: ImageFacts, script: str, *, scratch: Path, budget: Budget = PROBE_BUDGET, marker: str = "x"
+) -> ProbeAnswer:
+    """Run a Python script in our helper image, under the policy participants get.
+
+    Args:
+        bench: What this host gives.
+        helper: Our helper image.
+        script: Is given the input folder and the output path without ending; may write ``<output>.json``.
+        scratch: A folder for the probe's own files.
+        budget: What it may use.
+        marker: Text of the one file of its input.
+    """
+    inputs = scratch / neutral_name()
+    inputs.mkdir(parents=True)
+    (inputs / _MARKER).write_text(marker, encoding="ascii")
+    case = Case(name="probe", folder=inputs, frames=(_MARKER,), fps=1.0, reference=inputs / _MARKER)
+    job = Job(
+        submission="probe", task="probe", case="probe", name="full", cut=None, frames=1, image_id=helper.id,
+        arguments=("python3", "-c", script, "{input}", "{output}"), input_mount="/data/inputs",
+        output_mount="/data/outputs", expected_file="{case}.json", budget=budget, digest="",
+    )  # fmt: skip
+    folder = scratch / neutral_name()
+    folder.mkdir()
+    result = run_job(bench, job, View(case=case), image=helper, attempt=1, folder=folder)
+    log = (folder / "log.txt").read_text(encoding="utf-8", errors="replace") if (folder / "log.txt").exists() else ""
+    answer: JsonValue | None = None
+    if result.intake is not None and result.intake.refusal is None:
+        answer = json.loads((folder / "predictions" / "prediction.json").read_bytes())
+    return ProbeAnswer(result=result, answer=answer, log=log)
+
+
+def sees_our_folders(bench: Bench, helper: ImageFacts, *, scratch: Path) -> bool:
+    """True where a container sees what we lay out and we see what it writes, in an output of the size we gave.
+
+    Raises:
+        HostUnfit: It does not even see its input, so no way of output can help.
+    """
+    marker = neutral_name()
+    found = ask(bench, helper, _SIGHT, scratch=scratch, marker=marker)
+    seen = found.answer if isinstance(found.answer, dict) else {}
+    if found.result.exit is None or found.result.exit.code != 0:
+        raise HostUnfit(
+            f"a container of ours did not run: {found.result.refusal or found.log.strip() or found.result.exit}",
+            remedy="see: proctor doctor",
+        )
+    if found.result.intake is not None and found.result.intake.refusal is IntakeRefusal.MISSING:
+        return False
+    if seen.get("marker") != marker:
+        raise HostUnfit(
+            "the engine does not see this process's files, so no data can be mounted",
+            where=str(bench.workspace.folder),
+            remedy="name a folder that both see with workspace: in the settings, or PROCTOR_WORKSPACE",
+        )
+    size = seen.get("output_bytes")
+    return isinstance(size, int) and size <= PROBE_BUDGET.output_bytes
+
+
+def by_volume(bench: Bench, helper: ImageFacts) -> Bench:
+    """The same bench with outputs in volumes held by our helper."""
+    return replace(bench, helper=helper.id)
