@@ -63,7 +63,9 @@ def find_cases(root: Path, files: CaseFiles) -> tuple[Case, ...]:
         UsageError: The folder is missing, holds no case, or a case has no frames or no reference; all of them named.
     """
     if not root.is_dir():
-        raise UsageError(f"there is no data folder {str(root)!r}", remedy="give the folder that holds the cases with --data")
+        raise UsageError(
+            f"there is no data folder {str(root)!r}", remedy="give the folder that holds the cases with --data"
+        )
     cases, problems = [], []
     for name in _case_names(root, files.inputs):
         folder = root / files.inputs.replace("{case}", name)
@@ -77,5 +79,7 @@ def find_cases(root: Path, files: CaseFiles) -> tuple[Case, ...]:
     if not cases:
         problems.append(f"no case matches cases.inputs: {files.inputs!r}")
     if problems:
-        raise UsageError("; ".join(problems), where=str(root), remedy="mend the data folder, or the section cases of challenge.yaml")
+        raise UsageError(
+            "; ".join(problems), where=str(root), remedy="mend the data folder, or the section cases of challenge.yaml"
+        )
     return tuple(cases)

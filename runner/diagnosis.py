@@ -31,7 +31,14 @@ _ENDED = (VerdictWord.CRASHED, VerdictWord.MISSING_OUTPUT)
 CATALOGUE = (
     KnownFailure(
         words=(*_ENDED, VerdictWord.TIMED_OUT),
-        marks=("name resolution", "network is unreachable", "failed to resolve", "could not resolve", "urlopen error", "max retries exceeded"),
+        marks=(
+            "name resolution",
+            "network is unreachable",
+            "failed to resolve",
+            "could not resolve",
+            "urlopen error",
+            "max retries exceeded",
+        ),
         cause="the program tries to reach the network, and there is none by rule",
         fix="put weights and packages into the image when it is built",
     ),
@@ -79,7 +86,13 @@ CATALOGUE = (
     ),
     KnownFailure(
         words=_ENDED,
-        marks=("no nvidia driver", "cuda driver version", "no cuda-capable device", "torch not compiled with cuda", "libcuda.so"),
+        marks=(
+            "no nvidia driver",
+            "cuda driver version",
+            "no cuda-capable device",
+            "torch not compiled with cuda",
+            "libcuda.so",
+        ),
         cause="the program wants a CUDA device and found none it can use",
         fix="fall back to the CPU where there is no GPU: device = 'cuda' if torch.cuda.is_available() else 'cpu'",
     ),

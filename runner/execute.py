@@ -38,8 +38,8 @@ PATIENCE = 60.0
 KILL_PATIENCE = 10.0
 """Seconds a killed container may take to end before we end it ourselves, and again before we give up."""
 
-_LOOK_AT_LEAST = 0.05
-_LOOK_AT_MOST = 0.002
+_SLOWEST_LOOK = 0.05
+_FASTEST_LOOK = 0.002
 _LOOK_SHARE = 0.01
 _LOG_LINES = 200
 _FIRST_UID = 200_000
@@ -126,6 +126,8 @@ def run_job(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: i
         HostUnfit: The host cannot run such a job at all.
         Interrupted: The user asked us to stop.
     """
+    if bench.stop.is_set():
+        raise Interrupted("stopped", remedy="go on with: proctor resume RUN")
     began_ns = time.time_ns()  # compared with the modification times of lease files only
     with contextlib.ExitStack() as stack:
         uid_name, uid, gid = stack.enter_context(_user(bench))
@@ -227,7 +229,8 @@ def _refused(job: Job, attempt: int, refusal: EngineRefusal) -> JobResult:
             )  # fmt: skip
     if "could not select device driver" in text:
         raise HostUnfit(
-            "the engine cannot give a container a GPU", remedy="install the NVIDIA container toolkit; see: proctor doctor"
+            "the engine cannot give a container a GPU",
+            remedy="install the NVIDIA container toolkit; see: proctor doctor",
         ) from refusal
     raise HostFault(
         f"the engine refused to {refusal.phase.value} a container: {refusal.message}", remedy="see: proctor doctor"
@@ -258,11 +261,15 @@ def _look(engine: Engine, container: str, clock: Clock, gap: _Gap) -> ContainerF
     except EngineUnreachable as error:
         gap.failed(clock.now())
         if gap.longest > PATIENCE:
-            raise HostFault(f"the engine has not answered for {gap.longest:.0f} s", remedy="see: proctor doctor") from error
+            raise HostFault(
+                f"the engine has not answered for {gap.longest:.0f} s", remedy="see: proctor doctor"
+            ) from error
         return None
     gap.answered(clock.now())
     if facts is None:
-        raise HostFault("the container was removed by somebody else while it ran", remedy="leave proctor's containers alone")
+        raise HostFault(
+            "the container was removed by somebody else while it ran", remedy="leave proctor's containers alone"
+        )
     return facts
 
 
@@ -283,8 +290,8 @@ def _watch(bench: Bench, container: str, budget: Budget) -> Ended:
             killed = KillReason.TIME
             facts = _kill(bench, container, facts, gap)
             break
-        until_kill = max(_LOOK_AT_MOST, budget.kill_at - elapsed)
-        clock.sleep(min(max(_LOOK_AT_MOST, elapsed * _LOOK_SHARE), _LOOK_AT_LEAST, until_kill))
+        until_kill = max(_FASTEST_LOOK, budget.kill_at - elapsed)
+        clock.sleep(min(max(_FASTEST_LOOK, elapsed * _LOOK_SHARE), _SLOWEST_LOOK, until_kill))
     assert facts.exit is not None
     return _ended(facts.exit, killed, clock.now() - began, gap, budget)
 
@@ -304,16 +311,23 @@ def _ended(ended: Exit, killed: KillReason | None, elapsed: float, gap: _Gap, bu
 
 def _kill(bench: Bench, container: str, facts: ContainerFacts, gap: _Gap) -> ContainerFacts:
     """End a container: by the engine, then, as root, by its process id, then not at all."""
-    for end_it in (lambda: bench.engine.kill(container), lambda: _kill_process(facts)):
-        with contextlib.suppress(EngineUnreachable):
-            end_it()
+    for by_engine in (True, False):
+        if by_engine:
+            with contextlib.suppress(EngineUnreachable):
+                bench.engine.kill(container)
+        else:
+            _kill_process(facts)
         deadline = bench.clock.now() + KILL_PATIENCE
         while bench.clock.now() < deadline:
             seen = _look(bench.engine, container, bench.clock, gap)
             if seen is not None and seen.exit is not None and seen.state in ("exited", "dead"):
                 return seen
-            bench.clock.sleep(_LOOK_AT_MOST)
-    raise HostFault("the container did not end when it was killed", where=facts.name, remedy="restart the engine, then: proctor resume RUN")
+            bench.clock.sleep(_FASTEST_LOOK)
+    raise HostFault(
+        "the container did not end when it was killed",
+        where=facts.name,
+        remedy="restart the engine, then: proctor resume RUN",
+    )
 
 
 def _kill_process(facts: ContainerFacts) -> None:

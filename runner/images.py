@@ -121,10 +121,14 @@ def load_archive(engine: Engine, path: Path, *, deadline: float, where: str = ""
         loaded = engine.load(_without_names(path, manifest), deadline=deadline)
     except (tarfile.TarError, EOFError, OSError, EngineRefusal) as error:
         raise UsageError(
-            f"image archive {str(path)!r} is damaged: {error}", where=where, remedy="write it again with: docker save IMAGE -o FILE"
+            f"image archive {str(path)!r} is damaged: {error}",
+            where=where,
+            remedy="write it again with: docker save IMAGE -o FILE",
         ) from error
     if len(loaded) != 1:
-        raise UsageError(f"image archive {str(path)!r} gave {len(loaded)} images", where=where, remedy="save exactly one image")
+        raise UsageError(
+            f"image archive {str(path)!r} gave {len(loaded)} images", where=where, remedy="save exactly one image"
+        )
     return engine.image(loaded[0])
 
 
@@ -150,7 +154,8 @@ def _nameless(text: bytes, path: Path) -> bytes:
         return json.dumps([{"Config": one["Config"], "RepoTags": None, "Layers": one["Layers"]}]).encode()
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(
-            f"image archive {str(path)!r} does not hold exactly one image", remedy="save one image a file: docker save IMAGE -o FILE"
+            f"image archive {str(path)!r} does not hold exactly one image",
+            remedy="save one image a file: docker save IMAGE -o FILE",
         ) from error
 
 

@@ -79,7 +79,10 @@ def _died(job: Job, result: JobResult) -> tuple[VerdictWord, str] | None:
     code = result.exit.code
     if result.exit.oom_killed and code != 0:
         how = "the process was" if code == _OUT_OF_MEMORY_CODE else "a child process was"
-        return VerdictWord.OUT_OF_MEMORY, f"{how} killed for using more than the {show_bytes(job.budget.memory)} of memory allowed"
+        return (
+            VerdictWord.OUT_OF_MEMORY,
+            f"{how} killed for using more than the {show_bytes(job.budget.memory)} of memory allowed",
+        )
     if code == 0:
         return None
     if code == _FILE_SIZE_CODE or (result.intake is not None and result.intake.full):
@@ -109,11 +112,18 @@ def _taken(job: Job, intake: Intake, *, oom: bool) -> tuple[VerdictWord, str] | 
     if intake.refusal is IntakeRefusal.MISSING:
         if oom:
             memory = show_bytes(job.budget.memory)
-            return VerdictWord.OUT_OF_MEMORY, f"a child process was killed for using more than the {memory} of memory allowed, and {name} was not written"
+            return (
+                VerdictWord.OUT_OF_MEMORY,
+                f"a child process was killed for using more than the {memory} of memory allowed, and {name} was not written",
+            )
         if intake.full:
             return VerdictWord.TOO_MUCH_OUTPUT, f"{_output_sentence(job, ended='exit code 0')} and {name} is not there"
         others = intake.other_entries
-        besides = f"; {others} other {'entry is' if others == 1 else 'entries are'} there" if others else "; the output folder is empty"
+        besides = (
+            f"; {others} other {'entry is' if others == 1 else 'entries are'} there"
+            if others
+            else "; the output folder is empty"
+        )
         return VerdictWord.MISSING_OUTPUT, f"the program ended with exit code 0 but did not write {name}{besides}"
     if intake.refusal is IntakeRefusal.TOO_LARGE:
         return VerdictWord.TOO_MUCH_OUTPUT, f"{name} has {intake.detail}"
@@ -134,7 +144,10 @@ def _read(job: Job, reading: Reading, *, oom: bool, public: bool) -> tuple[Verdi
         return None
     if oom:
         memory = show_bytes(job.budget.memory)
-        return VerdictWord.OUT_OF_MEMORY, f"a child process was killed for using more than the {memory} of memory allowed, and the output is not valid"
+        return (
+            VerdictWord.OUT_OF_MEMORY,
+            f"a child process was killed for using more than the {memory} of memory allowed, and the output is not valid",
+        )
     count = reading.problem_count
     shown = "; ".join(problem_words(p, with_value=public) for p in reading.problems[:_SHOWN_PROBLEMS])
     rest = f"; and {count - _SHOWN_PROBLEMS} more" if count > _SHOWN_PROBLEMS else ""

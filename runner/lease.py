@@ -52,7 +52,10 @@ class Leases:
                 finally:
                     os.close(descriptor)
                 return
-        raise HostUnfit(f"everything in {str(self.folder)!r} is held by other jobs", remedy="wait for them to end, or see: proctor doctor")
+        raise HostUnfit(
+            f"everything in {str(self.folder)!r} is held by other jobs",
+            remedy="wait for them to end, or see: proctor doctor",
+        )
 
     def taken_since(self, moment_ns: int, *, but: str) -> bool:
         """True where a lease other than ``but`` is held now, or was taken since a wall-clock moment."""

@@ -20,9 +20,13 @@ def can_mount() -> bool:
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HostFault(f"{command[0]} did not run: {error}", remedy="install e2fsprogs and mount, or set output: volume") from error
+        raise HostFault(
+            f"{command[0]} did not run: {error}", remedy="install e2fsprogs and mount, or set output: volume"
+        ) from error
 
 
 def _must(*command: str) -> None:

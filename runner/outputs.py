@@ -251,7 +251,9 @@ def volume_place(
     )
     holder = ""
     try:
-        holder = engine.create(holder_spec(image=helper, name=f"{name}-hold", volume=name, labels=labels, uid=uid, gid=gid))
+        holder = engine.create(
+            holder_spec(image=helper, name=f"{name}-hold", volume=name, labels=labels, uid=uid, gid=gid)
+        )
         engine.start(holder)
         yield VolumePlace(engine, name, holder, budget)
     finally:

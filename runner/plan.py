@@ -10,6 +10,7 @@ from runner.budget import Budget
 from runner.challenge import Invocation, Limits, Task
 from runner.dataset import Case
 from runner.job import EXECUTION_CONTRACT, Cut, CutKind, Job
+from runner.quantities import show_bytes, show_seconds
 from runner.settings import Ceiling
 
 _OPEN_FILES = 4096
@@ -38,7 +39,7 @@ _Amount = TypeVar("_Amount", int, float)
 
 
 def _tightest(rule: _Amount, *ceilings: _Amount | None) -> _Amount:
-    return min([rule, *(ceiling for ceiling in ceilings if ceiling is not None)])
+    return min(rule, *(rule if ceiling is None else ceiling for ceiling in ceilings))
 
 
 def budget_for(limits: Limits, ceiling: Ceiling, host: HostSize, *, media_seconds: float) -> Budget:
@@ -78,6 +79,13 @@ def shortfalls(limits: Limits, budget: Budget, *, media_seconds: float) -> tuple
         ("tmp", limits.tmp, budget.tmp),
     )
     return tuple(Shortfall(limit=name, challenge=rule, here=here) for name, rule, here in pairs if here < rule)
+
+
+def show_limit(name: str, value: float) -> str:
+    """A limit's value for people."""
+    if name == "run time":
+        return show_seconds(value)
+    return f"{value:g}" if name in ("cpus", "pids") else show_bytes(int(value))
 
 
 def job_name(cut: Cut | None, *, repeat: int = 0) -> str:

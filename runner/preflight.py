@@ -52,14 +52,19 @@ def preflight(image: ImageFacts, challenge: Challenge) -> tuple[PreflightFinding
         )
     if not image.entrypoint and not image.command:
         findings.append(
-            _refuses("the image has neither ENTRYPOINT nor CMD", 'say what to start, like ENTRYPOINT ["python3", "predict.py"]')
+            _refuses(
+                "the image has neither ENTRYPOINT nor CMD",
+                'say what to start, like ENTRYPOINT ["python3", "predict.py"]',
+            )
         )
     if _inside(image.working_dir, _SYSTEM_FOLDERS):
         findings.append(_refuses("the image's WORKDIR lies in a system folder", "choose a WORKDIR such as /app"))
     mounts = (challenge.invocation.input_mount, challenge.invocation.output_mount)
     for volume in image.volumes:
         if volume == "/" or _inside(volume, _SYSTEM_FOLDERS):
-            findings.append(_refuses("the image declares a VOLUME on a system folder", "take the VOLUME out of the Dockerfile"))
+            findings.append(
+                _refuses("the image declares a VOLUME on a system folder", "take the VOLUME out of the Dockerfile")
+            )
         elif volume not in mounts:
             findings.append(
                 _note(

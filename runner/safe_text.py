@@ -56,7 +56,7 @@ def for_html(text: str) -> str:
 
 
 def for_markdown(text: str) -> str:
-    """``for_plain`` made inert in Markdown, also inside a table cell; ``@name`` and ``#12`` refer to nobody and nothing."""
+    """``for_plain`` made inert in Markdown, also in a table cell; ``@name`` and ``#12`` refer to nobody and nothing."""
     return "".join(_markdown_piece(character) for character in for_plain(text))
 
 

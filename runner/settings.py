@@ -136,7 +136,9 @@ def load_settings(
         key = ".".join(str(part) for part in first["loc"])
         message = str(first["msg"]).removeprefix("Value error, ")
         raise UsageError(
-            f"{key} is {first['input']!r}: {message}", where=f"settings, from the {sources.get(key, 'defaults')}", remedy="give another value"
+            f"{key} is {first['input']!r}: {message}",
+            where=f"settings, from the {sources.get(key, 'defaults')}",
+            remedy="give another value",
         ) from error
     return SettingsWithSources(settings=settings, sources=sources)
 

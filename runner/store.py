@@ -1,7 +1,6 @@
 """Where a run keeps its files, and how they are written: whole or not at all."""
 
 import contextlib
-import functools
 import os
 import secrets
 from collections.abc import Iterator
@@ -22,9 +21,14 @@ except ImportError:
 T = TypeVar("T")
 
 
-@functools.cache
+_adapters: dict[type, TypeAdapter[Any]] = {}
+
+
 def _adapter(kind: type) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+    """The adapter of a type, made once: making one costs milliseconds."""
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -68,7 +72,9 @@ def read_value(path: Path, kind: type[T]) -> T:
         raise UsageError(f"there is no {path.name}", where=str(path.parent), remedy="is this a run folder?") from error
     except ValueError as error:
         raise UsageError(
-            f"{path.name} is damaged: {str(error).splitlines()[0]}", where=str(path), remedy="delete it, then: proctor resume RUN"
+            f"{path.name} is damaged: {str(error).splitlines()[0]}",
+            where=str(path),
+            remedy="delete it, then: proctor resume RUN",
         ) from error
     return value
 
@@ -149,7 +155,11 @@ def locked(run: RunFolder) -> Iterator[None]:
     try:
         run.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise UsageError(f"the run folder cannot be made: {error.strerror}", where=str(run.root), remedy="give another folder with --out") from error
+        raise UsageError(
+            f"the run folder cannot be made: {error.strerror}",
+            where=str(run.root),
+            remedy="give another folder with --out",
+        ) from error
     run.root.chmod(0o700)
     descriptor = os.open(run.root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -116,7 +116,9 @@ def _from_csv(path: Path, text: str) -> tuple[Submission, ...]:
     for row in rows:
         if None in row or any(value is None for value in row.values()):
             raise ConfigError(
-                "the row has more or fewer fields than the header", where=f"{path}, line {rows.line_num}", remedy="mend the row"
+                "the row has more or fewer fields than the header",
+                where=f"{path}, line {rows.line_num}",
+                remedy="mend the row",
             )
         values: dict[str, object] = {key: value for key, value in row.items() if value != ""}
         if "tasks" in values:
@@ -149,9 +151,13 @@ def read_submissions(path: Path, tasks: tuple[str, ...]) -> tuple[Submission, ..
     if not path.is_file():
         raise UsageError(f"there is no submissions file {str(path)!r}", remedy="give the file with --submissions")
     text = read_text(path)
-    found = _from_csv(path, text) if path.suffix.lower() == ".csv" else parse_model(path, text, SubmissionList).submissions
+    found = (
+        _from_csv(path, text) if path.suffix.lower() == ".csv" else parse_model(path, text, SubmissionList).submissions
+    )
     if not found:
-        raise ConfigError("the file lists no submission", where=str(path), remedy=f"the columns are {', '.join(_COLUMNS)}")
+        raise ConfigError(
+            "the file lists no submission", where=str(path), remedy=f"the columns are {', '.join(_COLUMNS)}"
+        )
     _check_unique(path, text, found)
     _check_tasks(path, found, tasks)
     return found

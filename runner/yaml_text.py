@@ -68,9 +68,7 @@ def read_text(path: Path) -> str:
         reason = error.strerror or "it cannot be read"
         raise ConfigError(f"cannot read {str(path)!r}: {reason}", remedy="check the path") from error
     if len(content) > MAX_BYTES:
-        raise ConfigError(
-            f"the file is larger than {MAX_BYTES} bytes", where=str(path), remedy="is it the right file?"
-        )
+        raise ConfigError(f"the file is larger than {MAX_BYTES} bytes", where=str(path), remedy="is it the right file?")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -201,9 +199,7 @@ class _Builder:
             key = str(key_node.value)
             if key in values:
                 first = self.lines[(*path, key)]
-                self._refuse(
-                    key_node, (*path, key), f"the key stands here a second time; first in line {first}"
-                )
+                self._refuse(key_node, (*path, key), f"the key stands here a second time; first in line {first}")
                 continue
             self.lines[(*path, key)] = _line(key_node)
             values[key] = self.build(value_node, (*path, key))
@@ -260,9 +256,7 @@ def _syntax_fault(error: yaml.YAMLError, text: str) -> Fault:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         context = f"{error.context}, " if error.context else ""
-        return Fault(
-            mark.line + 1, (), f"this is not YAML, at column {mark.column + 1}: {context}{error.problem}"
-        )
+        return Fault(mark.line + 1, (), f"this is not YAML, at column {mark.column + 1}: {context}{error.problem}")
     position = getattr(error, "position", 0)
     reason = getattr(error, "reason", "it cannot be read")
     return Fault(text.count("\n", 0, position) + 1, (), f"this is not YAML: {reason}")
@@ -295,9 +289,7 @@ def _tagged(members: Sequence[tuple[str, object]], tag: Key) -> object:
         if name == tag:
             return member
     for _, member in members:
-        if _is_model(member) and any(
-            tag in _literals(info.annotation) for info in member.model_fields.values()
-        ):
+        if _is_model(member) and any(tag in _literals(info.annotation) for info in member.model_fields.values()):
             return member
     return object
 
@@ -346,9 +338,7 @@ def _locate(model: type[BaseModel], location: tuple[Key, ...]) -> _Place:
 
 def _explain(detail: ErrorDetails, parsed: YamlText, model: type[BaseModel]) -> Fault:
     place = _locate(model, detail["loc"])
-    line = next(
-        parsed.lines[place.path[:n]] for n in range(len(place.path), -1, -1) if place.path[:n] in parsed.lines
-    )
+    line = next(parsed.lines[place.path[:n]] for n in range(len(place.path), -1, -1) if place.path[:n] in parsed.lines)
     words = _words(detail)
     match detail["type"]:
         case "missing":

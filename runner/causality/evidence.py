@@ -38,7 +38,7 @@ class Answers:
     @property
     def frames(self) -> int:
         """Number of frames answered."""
-        return self.labels.shape[1]
+        return int(self.labels.shape[1])
 
     def changes(self) -> NDArray[np.intp]:
         """Frames t ≥ 1 whose answer differs, in any column, from that of frame t − 1; in order."""
@@ -113,7 +113,9 @@ class Evidence:
     def _check_length(self, observation: Observation) -> None:
         shown = frames_shown(observation.request, self.frames)
         if observation.answers is not None and observation.answers.frames != shown:
-            raise ValueError(f"{observation.request} shows {shown} frames, its answers have {observation.answers.frames}")
+            raise ValueError(
+                f"{observation.request} shows {shown} frames, its answers have {observation.answers.frames}"
+            )
 
     def plus(self, *observations: Observation) -> "Evidence":
         """The same with more observations."""

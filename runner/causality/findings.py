@@ -53,9 +53,10 @@ class Finding:
     failure: str = ""
 
     @property
-    def answered(self) -> bool:
-        """The method gave an answer here that could be compared."""
-        return self.standing not in {Standing.OPEN, Standing.FAILED, Standing.BROKEN_OFF}
+    def decided(self) -> bool:
+        """The comparison here came to an end, whichever."""
+        undecided = {Standing.OPEN, Standing.FAILED, Standing.UNCONFIRMED, Standing.BROKEN_OFF}
+        return self.standing not in undecided
 
 
 def _agreed(runs: tuple[Answers, ...], frames: int) -> NDArray[np.bool_]:

@@ -5,11 +5,11 @@ The course of a check
 1. The full sequence is run a second time. If more than 1 % of the frames differ, nothing can be told: stop.
 2. Cut points are taken one at a time in the order of ``schedule``. All k answers of a prefix are compared.
 3. A difference is confirmed: the prefix until three runs, then the full sequence until three (see ``findings``).
-4. A confirmed difference is tried with an altered future at the same k. Changed too: the method *leaks*, stop. Not changed:
-   it *depends on length* there.
+4. A confirmed difference is tried with an altered future at the same k. Changed too: the method *leaks*, stop. Not
+   changed: it *depends on length* there.
 5. From then on prefixes are of no more use, since this method may differ on each of them. The remaining cut points are
-   tested with altered futures in place of prefixes: same length as the full run, so a dependence on length cannot mask a
-   leak, nor be taken for one. A method that does both is still caught, and the rest of the check costs one run a cut.
+   tested with altered futures in place of prefixes: same length as the full run, so a dependence on length can neither
+   mask a leak nor be taken for one. A method that does both is still caught, and each further cut costs one run.
 6. Three candidates that could not be confirmed, the noise, or a row of failures end the check early.
 
 Nothing is kept between two questions. Each answer is worked out anew from the evidence, so a check resumes from disk.
@@ -142,8 +142,8 @@ class Cost:
 def estimate(rule: CausalityRule, frames: int, *, can_alter: bool = True) -> Cost:
     """What a check of a case of ``frames`` frames costs, in extra container runs.
 
-    The most: the full sequence to three good runs with two failed ones between, each cut once, and three cut points that
-    are confirmed as far as possible (two more prefixes, three altered futures).
+    The most: the full sequence to three good runs with two failed ones between, each cut once, and three cut points
+    that are confirmed as far as possible (two more prefixes, three altered futures).
     """
     cuts = min(rule.cuts, cuts_possible(rule, frames))
     if rule.method == "off" or cuts == 0:

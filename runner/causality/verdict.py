@@ -68,7 +68,7 @@ class CausalityVerdict:
         sentence: For anybody: our words, counts and frame numbers; no label, no name.
         detail: For the organisers: the same with both answers, or with the reasons of failures; our words too.
         cuts: Every cut point that was tried, in order.
-        cuts_tested: How many of them gave answers that could be compared.
+        cuts_tested: How many of them came to a result.
         cuts_possible: Number of prefixes there are.
         random_cuts: Of the tested ones, those drawn from the seed.
         noise: Largest share of frames in which two runs of the full sequence differ.
@@ -142,19 +142,20 @@ class _Facts:
     leak_finding: Finding | None
     dependent: Finding | None
     failed: tuple[Finding, ...]
+    unconfirmed: tuple[Finding, ...]
 
     @classmethod
     def of(cls, rule: CausalityRule, evidence: Evidence, finished: Course) -> "_Facts":
         findings = finished.findings
-        answered = [f for f in findings if f.answered]
+        decided = [f for f in findings if f.decided]
         leaking = next((f for f in findings if f.standing is Standing.LEAKING), None)
         possible = cuts_possible(rule, evidence.frames)
-        random = sum(f.point.random for f in answered)
-        bound = upper_bound(random, tested_clean=len(answered), possible=possible) if possible else 1.0
+        random = sum(f.point.random for f in decided)
+        bound = upper_bound(random, tested_clean=len(decided), possible=possible) if possible else 1.0
         return cls(
             frames=evidence.frames,
             min_frames=rule.min_frames,
-            tested=len(answered),
+            tested=len(decided),
             random=random,
             possible=possible,
             noise=evidence.noise,
@@ -164,6 +165,7 @@ class _Facts:
             leak_finding=leaking,
             dependent=next((f for f in findings if f.standing is Standing.LENGTH_DEPENDENT), None),
             failed=tuple(f for f in findings if f.standing in {Standing.FAILED, Standing.BROKEN_OFF}),
+            unconfirmed=tuple(f for f in findings if f.standing is Standing.UNCONFIRMED),
         )
 
     @property
@@ -233,15 +235,29 @@ def _tested(facts: _Facts) -> str:
 
 
 def _noise(facts: _Facts) -> str:
-    return f"{facts.full_runs} runs of the full sequence differ in at most {_percent(facts.noise)} of its {facts.frames} frames"
+    share = _percent(facts.noise)
+    return f"{facts.full_runs} runs of the full sequence differ in at most {share} of its {facts.frames} frames"
 
 
-def _without_answer(facts: _Facts) -> tuple[str, str]:
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _unconfirmed(facts: _Facts) -> str:
+    if not facts.unconfirmed:
+        return ""
+    where = ", ".join(str(f.point.frames) for f in facts.unconfirmed)
+    return f" A change at {where} frames did not show in each of {RUNS_THAT_PROVE} runs."
+
+
+def _remarks(facts: _Facts) -> tuple[str, str]:
+    """What is to be said of cuts without a result; for anybody, and with the reasons."""
+    unconfirmed = _unconfirmed(facts)
     if not facts.failed:
-        return "", ""
+        return unconfirmed, unconfirmed
     where = ", ".join(str(f.point.frames) for f in facts.failed)
-    why = ", ".join(f"{f.point.frames}: {f.failure}" for f in facts.failed)
-    return f" No answer at cuts {where}.", f" No answer at cuts {why}."
+    why = ", ".join(f"{f.point.frames} ({f.failure})" for f in facts.failed)
+    return f"{unconfirmed} No answer with {where} frames.", f"{unconfirmed} No answer with {why} frames."
 
 
 def _passed(facts: _Facts) -> tuple[str, str]:
@@ -249,7 +265,7 @@ def _passed(facts: _Facts) -> tuple[str, str]:
         f"No answer changed when later frames were withheld: {_tested(facts)}. At 95 % this leaves room for at most "
         f"{_percent(facts.bound)} of cut points that leak. {_noise(facts)}."
     )
-    shown, known = _without_answer(facts)
+    shown, known = _remarks(facts)
     return text + shown, text + known
 
 
@@ -280,11 +296,11 @@ def _length_dependent(facts: _Facts) -> tuple[str, str]:
     assert finding is not None
     assert share is not None
     text = (
-        f"Answers depend on the length of the sequence, not on later frames: with {finding.point.frames} of {facts.frames} "
-        f"frames {len(finding.suspects)} answers ({_percent(share)}) changed, the first of them for frame "
-        f"{finding.suspects[0]}, but none did when the later frames were replaced by others. {_tested(facts)}."
+        f"Answers depend on the length of the sequence, not on later frames: with {finding.point.frames} of "
+        f"{facts.frames} frames {_count(len(finding.suspects), 'answer')} ({_percent(share)}) changed, first that for "
+        f"frame {finding.suspects[0]}, but none did when the later frames were replaced by others. {_tested(facts)}."
     )
-    shown, known = _without_answer(facts)
+    shown, known = _remarks(facts)
     return text + shown, text + known
 
 
@@ -292,13 +308,12 @@ def _not_deterministic(finished: Course, facts: _Facts) -> tuple[str, str]:
     if finished.ending is Ending.NOISE:
         text = f"Runs of the same input differ too much to tell: {_noise(facts)}, {_percent(MOST_NOISE)} is allowed."
         return text, text
-    at = ", ".join(str(f.point.frames) for f in finished.findings if f.standing is Standing.UNCONFIRMED)
-    text = f"Answers changed at cuts {at}, but not in each of {RUNS_THAT_PROVE} runs of the same input. {_noise(facts)}."
+    text = f"Answers change from run to run. {_noise(facts)}.{_unconfirmed(facts)}"
     return text, text
 
 
 def _inconclusive(finished: Course, facts: _Facts) -> tuple[str, str]:
-    shown, known = _without_answer(facts)
+    shown, known = _remarks(facts)
     last = finished.findings[-1] if finished.findings else None
     match finished.ending:
         case Ending.NO_CUT:
@@ -311,8 +326,8 @@ def _inconclusive(finished: Course, facts: _Facts) -> tuple[str, str]:
             why = "changed answers could not be confirmed, since repetitions gave no answer"
         case Ending.UNPROVEN if last is not None:
             why = (
-                f"{len(last.suspects)} answers changed when the frames from {last.point.frames} on were withheld, but no other "
-                "case could lend frames to tell a leak from a dependence on length"
+                f"{_count(len(last.suspects), 'answer')} changed when the frames from {last.point.frames} on were "
+                "withheld, but no other case could lend frames to tell a leak from a dependence on length"
             )
         case Ending.ALL_CUTS:
             why = "fewer than half of the cuts gave an answer"

@@ -40,10 +40,12 @@ class ColumnRule(Section):
     Attributes:
         labels: The legal ids; ``[-1..14]`` stands for -1, 0, …, 14.
         reference_only: Labels that occur in references but are not legal predictions.
+        prediction_only: Legal predictions that never occur in a reference; there they are the organiser's error.
     """
 
     labels: Annotated[tuple[int, ...], BeforeValidator(_spread)] = Field(min_length=1)
     reference_only: Annotated[tuple[int, ...], BeforeValidator(_spread)] = ()
+    prediction_only: Annotated[tuple[int, ...], BeforeValidator(_spread)] = ()
 
 
 class FrameTableFormat(Section):

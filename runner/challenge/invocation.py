@@ -39,5 +39,7 @@ class Invocation(Section):
         for argument in args:
             for name in _PLACEHOLDER.findall(argument):
                 if name not in _KNOWN:
-                    raise ValueError(f"{{{name}}} in {argument!r} is not a placeholder; known: {{input}}, {{output}}, {{task}}")
+                    raise ValueError(
+                        f"{{{name}}} in {argument!r} is not a placeholder; known: {{input}}, {{output}}, {{task}}"
+                    )
         return args

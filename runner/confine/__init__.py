@@ -26,7 +26,8 @@ The organisers' own scorer runs with ``Privileges.KEEP``: their files are theirs
 processor and wall time are limited all the same.
 
 Functions take the request and the descriptors, in that order, and return a ``Reply``. They must read with
-``pread`` or seek first: where the server itself dies, it is started again and the call repeated, once."""
+``pread`` or seek first: where the server itself dies, it is started again and the call repeated, once.
+"""
 
 from runner.confine.contract import ConfinedFailure, FailureKind, Privileges, Reply
 from runner.confine.parent import Confine

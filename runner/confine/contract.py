@@ -35,7 +35,7 @@ class FailureKind(StrEnum):
     GARBLED = "garbled"
 
 
-class ConfinedFailure(Exception):  # noqa: N818  a failure of the bytes or of the function; the caller decides whose
+class ConfinedFailure(Exception):
     """A child did not answer as it must.
 
     Args:

@@ -5,9 +5,9 @@ Tests, and whoever wants to know whether confinement holds on a host, call them 
 
 import ctypes
 import os
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +15,13 @@ from pydantic import JsonValue
 
 from runner.confine.contract import Reply
 
+_LOOK = 1024
+"""Descriptors below this number are looked for."""
+
 
 def echo(request: Mapping[str, JsonValue], descriptors: Sequence[int]) -> Reply:
     """Behave: give back the request, and the first bytes of every descriptor as an array."""
-    heads = {
-        str(number): np.frombuffer(os.pread(fd, 64, 0), np.uint8) for number, fd in enumerate(descriptors)
-    }
+    heads = {str(number): np.frombuffer(os.pread(fd, 64, 0), np.uint8) for number, fd in enumerate(descriptors)}
     return Reply(header={"request": dict(request)}, arrays=heads)
 
 
@@ -31,7 +32,7 @@ def attempt(request: Mapping[str, JsonValue], _descriptors: Sequence[int]) -> Re
         "write": lambda: os.write(os.open(str(request["path"]), os.O_WRONLY | os.O_CREAT, 0o666), b"x"),
         "fork": _fork,
         "root": lambda: os.setresuid(0, 0, 0),
-        "signal-parent": lambda: os.kill(os.getppid(), signal.SIGCONT),
+        "signal-parent": lambda: os.kill(os.getppid(), 0),
     }
     wanted = request["tries"]
     assert isinstance(wanted, list)
@@ -51,10 +52,14 @@ def _fork() -> None:
         os._exit(0)
 
 
+def _is_open(descriptor: int) -> bool:
+    return _outcome(lambda: os.fstat(descriptor)) == "done"
+
+
 def facts(_request: Mapping[str, JsonValue], descriptors: Sequence[int]) -> Reply:
     """Say who one is and what one holds."""
     status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text("ascii").splitlines())
-    held: list[JsonValue] = [int(name) for name in sorted(os.listdir("/proc/self/fd"), key=int)]  # noqa: PTH208
+    held: list[JsonValue] = [number for number in range(_LOOK) if _is_open(number)]
     return Reply(
         header={
             "uids": list(os.getresuid()),
@@ -63,7 +68,7 @@ def facts(_request: Mapping[str, JsonValue], descriptors: Sequence[int]) -> Repl
             "capabilities": int(status["CapEff"], 16),
             "no_new_privs": int(status["NoNewPrivs"]),
             "descriptors": held,
-            "expected": [0, 1, 2, *descriptors],
+            "given": [*descriptors],
             "environment": [*sorted(os.environ)],
             "pid": os.getpid(),
         }
@@ -85,14 +90,21 @@ def spin(_request: Mapping[str, JsonValue], _descriptors: Sequence[int]) -> Repl
 
 
 def leave_children(_request: Mapping[str, JsonValue], descriptors: Sequence[int]) -> Reply:
-    """Leave one child in the group and one that escaped from it, asleep with every descriptor open."""
+    """Leave one child in the group and one that escaped from it, asleep with every descriptor open.
+
+    Their pids are written to the first descriptor before this ends.
+    """
     for leave_group in (False, True):
-        if os.fork() == 0:
+        told, tell = os.pipe()
+        pid = os.fork()
+        if pid == 0:
             if leave_group:
                 os.setsid()
-            os.write(descriptors[0], f"{os.getpid()}\n".encode())
+            os.write(tell, b"!")
             time.sleep(600)
             os._exit(0)
+        os.read(told, 1)
+        os.write(descriptors[0], f"{pid}\n".encode())
     return Reply(header={})
 
 
@@ -110,8 +122,8 @@ def fill_reply(request: Mapping[str, JsonValue], _descriptors: Sequence[int]) ->
 
 def write_garbage(request: Mapping[str, JsonValue], _descriptors: Sequence[int]) -> Reply:
     """Write ``text`` to every descriptor there is, then end as if all were well."""
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
-        _outcome(lambda name=name: os.write(int(name), str(request["text"]).encode("latin-1")))  # type: ignore[misc]
+    for descriptor in filter(_is_open, range(_LOOK)):
+        _outcome(partial(os.write, descriptor, str(request["text"]).encode("latin-1")))
     os._exit(0)
 
 

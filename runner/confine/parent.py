@@ -31,7 +31,7 @@ from runner.confine.wire import GarbledError, unpack
 from runner.errors import HostFault
 
 PRELOAD = ("runner.formats.frame_table", "runner.scoring.child")
-"""Modules a child finds loaded."""
+"""Modules a child finds loaded; where one has a function ``warm_up``, the server has called it."""
 
 MAX_REPLY = 64 << 20
 """Bytes an answer may have."""
@@ -72,10 +72,8 @@ class _Server:
         ours.settimeout(None)
         if ready != READY:
             self.close()
-            raise HostFault(
-                "the process that reads files safely did not start",
-                remedy="run proctor doctor; install proctor again",
-            )
+            what = "the process that reads files safely did not start"
+            raise HostFault(what, remedy="run proctor doctor, or install proctor again")
 
     def usable(self) -> bool:
         return self.close.alive and self.owner == os.getpid() and self.process.poll() is None
@@ -158,9 +156,7 @@ class Confine:
             raise ValueError(f"{function!r} is not one of our own functions")
         if len(descriptors) > MAX_DESCRIPTORS:
             raise ValueError(f"{len(descriptors)} descriptors; at most {MAX_DESCRIPTORS}")
-        order = Order(
-            function=function, request=request, deadline=deadline, memory=memory, privileges=privileges
-        )
+        order = Order(function=function, request=request, deadline=deadline, memory=memory, privileges=privileges)
         for _ in range(2):
             server = self._running_server()
             try:
@@ -204,9 +200,7 @@ def _exchange(control: socket.socket, order: Order, descriptors: Sequence[int]) 
     with status, _closing(answer):
         with caller, _closing(reply):
             try:
-                socket.send_fds(
-                    control, [message], [caller.fileno(), reply, *descriptors], socket.MSG_NOSIGNAL
-                )
+                socket.send_fds(control, [message], [caller.fileno(), reply, *descriptors], socket.MSG_NOSIGNAL)
             except OSError as error:
                 raise _ServerGoneError from error
         return _wait(status, answer, time.monotonic() + order.deadline + _SERVER_GRACE)
@@ -251,9 +245,7 @@ def _drain(answer: int, data: bytearray) -> bool:
 def _judge(order: Order, end: ChildEnd, data: bytes) -> Reply:
     if not data.startswith(READY):
         trace = data.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
-        raise HostFault(
-            f"a confined process could not be set up: {_ending(end)}, {trace}", remedy="run proctor doctor"
-        )
+        raise HostFault(f"a confined process could not be set up: {_ending(end)}, {trace}", remedy="run proctor doctor")
     body = data[len(READY) :]
     if end.overrun or end.code == -signal.SIGXCPU:
         raise ConfinedFailure(FailureKind.TIMED_OUT, f"it took longer than {order.deadline:g} s")

@@ -4,7 +4,8 @@ One thread, one loop. It hears four things: an order on the control socket, the 
 (the parent is gone: kill all, end), a caller that hung up (kill that child), and SIGCHLD (a child ended:
 tell its caller). A group is killed before its leader is reaped, while its number cannot yet belong to
 anybody else; and since orphans come home to the server (it is a subreaper), what a child left running is
-found, killed and reaped as well."""
+found, killed and reaped as well.
+"""
 
 import contextlib
 import ctypes
@@ -158,7 +159,9 @@ def main() -> None:
     control.set_inheritable(False)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for module in sys.argv[2:]:
-        importlib.import_module(module)
+        warm_up = getattr(importlib.import_module(module), "warm_up", None)
+        if warm_up is not None:  # a library's first call is slow, and every child would make it anew
+            warm_up()
     gc.collect()
     gc.freeze()  # so that a child's collector does not touch, and thereby copy, our pages
     control.send(READY)

@@ -2,7 +2,8 @@
 
 ``unpack`` is the one place where bytes of a child that may have been taken over are read by the parent. So
 JSON is read strictly (UTF-8, no doubled key, nothing that is not finite, no endless nesting), and the header
-of an NPY blob is not evaluated as Python, which is what NumPy does: it must match a pattern."""
+of an NPY blob is not evaluated as Python, which is what NumPy does: it must match a pattern.
+"""
 
 import io
 import json
@@ -74,9 +75,7 @@ def _checked_sizes(sizes: Sequence[JsonValue]) -> list[tuple[str, int]]:
     checked: dict[str, int] = {}
     for entry in sizes:
         match entry:
-            case [str() as name, int() as size] if (
-                not isinstance(size, bool) and size >= 0 and name not in checked
-            ):
+            case [str() as name, int() as size] if not isinstance(size, bool) and size >= 0 and name not in checked:
                 checked[name] = size
             case _:
                 raise GarbledError("the list of arrays is malformed")

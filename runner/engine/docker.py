@@ -38,9 +38,7 @@ try:
 
     from runner.engine.docker_client import REQUEST_SECONDS, Client, Clients
 except ImportError as missing:
-    raise HostUnfit(
-        f"the Python package {missing.name!r} is not installed", remedy="pip install docker"
-    ) from missing
+    raise HostUnfit(f"the Python package {missing.name!r} is not installed", remedy="pip install docker") from missing
 
 _log = logging.getLogger(__name__)
 
@@ -92,9 +90,7 @@ class DockerEngine:
             return self.image(f"{repository}@{digest}")
         # A tag may still name what was there before; only Podman never says what it fetched.
         if not self._podman:
-            raise EngineRefusal(
-                RefusalPhase.PULL, f"the engine did not say what it fetched for {reference!r}"
-            )
+            raise EngineRefusal(RefusalPhase.PULL, f"the engine did not say what it fetched for {reference!r}")
         return self.image(reference)
 
     def load(self, archive: Iterable[bytes], *, deadline: float) -> tuple[str, ...]:
@@ -164,10 +160,10 @@ class DockerEngine:
 
     def create(self, spec: ContainerSpec) -> str:
         """Create a container; its ID. A warning of the engine about a limit raises ``EngineRefusal``."""
-        self._require_volumes(spec)
+        self._require_mounts(spec)
         try:
             with self._clients.lend(RefusalPhase.CREATE) as client:
-                answer = client.creation(create_body(spec), spec.name)
+                answer = client.creation(create_body(spec, podman=self._podman), spec.name)
         except EngineRefusal as refusal:
             if refusal.status != 404:
                 raise
@@ -181,8 +177,12 @@ class DockerEngine:
             _log.warning("engine, on creating %s: %s", spec.name, ascii(warning))
         return container
 
-    def _require_volumes(self, spec: ContainerSpec) -> None:
-        """Refuse a volume that is not there: the engine would make one of that name, without a size."""
+    def _require_mounts(self, spec: ContainerSpec) -> None:
+        """Refuse what is not there: an engine would make a volume without a size, and Podman a bind's source."""
+        for bind in spec.binds if self._podman else ():
+            if not bind.source.exists():
+                message = f"bind source path does not exist: {bind.source}"
+                raise EngineRefusal(RefusalPhase.CREATE, message, status=400)
         with self._clients.lend(RefusalPhase.CREATE) as client:
             for mount in spec.volumes:
                 try:
@@ -200,6 +200,8 @@ class DockerEngine:
         """Say how a container is; None where there is none."""
         with self._clients.lend(RefusalPhase.OTHER) as client:
             try:
+                if self._podman:
+                    return answers.container_facts(client.podman_container(container))
                 return answers.container_facts(client.inspect_container(container))
             except docker.errors.NotFound:
                 return None
@@ -265,7 +267,10 @@ class DockerEngine:
         """Create a sized volume in memory."""
         with self._clients.lend(RefusalPhase.CREATE) as client:
             client.create_volume(
-                spec.name, driver="local", driver_opts=volume_options(spec), labels=dict(spec.labels)
+                spec.name,
+                driver="local",
+                driver_opts=volume_options(spec, podman=self._podman),
+                labels=dict(spec.labels),
             )
 
     def remove_volume(self, name: str) -> None:
@@ -394,9 +399,7 @@ def _try_address(address: str, clock: Clock) -> DockerEngine | _Failure:
         tls = _tls()
         first = Client(base_url=address, timeout=REQUEST_SECONDS, tls=tls)
     except (docker.errors.DockerException, OSError, ValueError) as error:
-        return _Failure(
-            address, str(error), 1, "see that the engine at this address runs and its keys are right"
-        )
+        return _Failure(address, str(error), 1, "see that the engine at this address runs and its keys are right")
 
     def make() -> Client:
         return Client(base_url=address, version=first.api_version, timeout=REQUEST_SECONDS, tls=tls)

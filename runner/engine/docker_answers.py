@@ -233,12 +233,7 @@ def _dropped(answer: object) -> str:
     if any(name.upper() in ("ALL", "CAP_ALL") for name in dropped):
         return "ALL"
     # Podman lists what ALL stood for; that nothing is left says the same.
-    if (
-        dropped
-        and isinstance(answer, Mapping)
-        and "BoundingCaps" in answer
-        and not texts(answer, "BoundingCaps")
-    ):
+    if dropped and isinstance(answer, Mapping) and "BoundingCaps" in answer and not texts(answer, "BoundingCaps"):
         return "ALL"
     return ",".join(sorted(dropped))
 

@@ -24,13 +24,14 @@ import urllib3
 
 from runner.clock import Clock
 from runner.engine.contract import EngineRefusal, EngineUnreachable, ImageMissing, RefusalPhase
-from runner.engine.docker_answers import shutting_down
+from runner.engine.docker_answers import not_in_registry, shutting_down
 
 if TYPE_CHECKING:
     import socket
 
 REQUEST_SECONDS = 30
 _CHUNK_BYTES = 1 << 16
+_PODMAN_API = "4.0.0"  # the oldest that Podman 4 and 5 answer
 _REMEDY = "see that the engine runs: docker info"
 # What a connection that broke looks like, by the layer that noticed. A RequestException is an OSError too.
 _BROKEN = (
@@ -87,11 +88,16 @@ class Client(docker.APIClient):
         """Stream the body of ``GET path``, in which ``{}`` stands for the quoted ``name``."""
         url = f"{self.base_url}/v{self.api_version}{path.format(quote(name, safe=''))}"
         with self.get(url, params=parameters, stream=True, timeout=REQUEST_SECONDS) as response:
-            if not response.ok:
-                raise docker.errors.APIError(
-                    response.reason, response=response, explanation=_explanation(response)
-                )
+            _require_success(response)
             yield from response.iter_content(_CHUNK_BYTES)
+
+    def podman_container(self, name: str) -> object:
+        """Ask Podman in its own words about a container; its Docker face leaves out what it bounds."""
+        url = f"{self.base_url}/v{_PODMAN_API}/libpod/containers/{quote(name, safe='')}/json"
+        response = self.get(url, timeout=REQUEST_SECONDS)
+        _require_success(response)
+        answer: object = response.json()
+        return answer
 
     # docker-py's type stubs leave these three untyped.
 
@@ -151,6 +157,12 @@ class Client(docker.APIClient):
         super().close()
 
 
+def _require_success(response: requests.Response) -> None:
+    if not response.ok:
+        kind = docker.errors.NotFound if response.status_code == 404 else docker.errors.APIError
+        raise kind(response.reason, response=response, explanation=_explanation(response))
+
+
 def _explanation(response: requests.Response) -> str:
     try:
         return str(response.json()["message"])
@@ -178,7 +190,8 @@ def _refusal(phase: RefusalPhase, error: docker.errors.APIError) -> EngineRefusa
     message = str(error.explanation or error)
     if shutting_down(status, message):
         return EngineUnreachable(f"the engine is shutting down: {message}", remedy=_REMEDY)
-    if isinstance(error, docker.errors.ImageNotFound) or (status == 404 and phase is RefusalPhase.PULL):
+    unknown = phase is RefusalPhase.PULL and (status == 404 or not_in_registry(message))
+    if unknown or isinstance(error, docker.errors.ImageNotFound):
         return ImageMissing(phase, message, status=status)
     return EngineRefusal(phase, message, status=status)
 

@@ -278,9 +278,7 @@ class FakeEngine:
         """Answer with the image the test added as ``reference``; without one, an image that does nothing."""
         self._enter("build")
         if not (folder / "Dockerfile").is_file():
-            raise EngineRefusal(
-                RefusalPhase.BUILD, "Cannot locate specified Dockerfile: Dockerfile", status=500
-            )
+            raise EngineRefusal(RefusalPhase.BUILD, "Cannot locate specified Dockerfile: Dockerfile", status=500)
         log("Step 1/1 : FROM fake")
         with self._lock:
             if _named(reference) in self._names:
@@ -383,9 +381,7 @@ class FakeEngine:
         self._enter("volumes")
         with self._lock:
             specs = [spec for spec, _ in self._volumes.values()]
-        return tuple(
-            VolumeFacts(name=spec.name, labels=spec.labels) for spec in specs if label in spec.labels
-        )
+        return tuple(VolumeFacts(name=spec.name, labels=spec.labels) for spec in specs if label in spec.labels)
 
     def read_tree(self, container: str, path: str) -> Iterator[bytes]:
         """Stream a folder of a running container as a tar."""

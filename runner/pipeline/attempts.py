@@ -131,7 +131,12 @@ def _judged(context: Context, job: Job, result: JobResult, folder: Path) -> Atte
 
 def prediction_file(context: Context, job: Job, number: int) -> Path:
     """Where an attempt's prediction lies."""
-    return job_folder(context, job) / f"attempt-{number}" / "predictions" / job.expected_file.replace("{case}", "prediction")
+    return (
+        job_folder(context, job)
+        / f"attempt-{number}"
+        / "predictions"
+        / job.expected_file.replace("{case}", "prediction")
+    )
 
 
 def read_prediction(context: Context, job: Job, folder: Path) -> Reading:

@@ -48,8 +48,12 @@ def settle_case(context: Context, run: CaseRun) -> CaseOutcome:
     submission = run.entry.submission
     context.observe(
         CaseEnded(
-            submission=submission.submission, team=submission.team, task=job.task, case=job.case,
-            verdict=outcome.verdict, seconds=time.monotonic() - began,
+            submission=submission.submission,
+            team=submission.team,
+            task=job.task,
+            case=job.case,
+            verdict=outcome.verdict,
+            seconds=time.monotonic() - began,
         )  # fmt: skip
     )
     return outcome

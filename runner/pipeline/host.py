@@ -122,13 +122,15 @@ def _gpus(wanted: int, *, allow_cpu: bool, observe: Observer) -> tuple[str, ...]
             f"the challenge asks for {wanted} GPU and this host has {len(search.gpus)}: {search.reason}",
             remedy="run on a host with a GPU, or add --allow-cpu: run times will not be comparable",
         )
-    observe(Notice(text=f"the challenge asks for {wanted} GPU, none is used here: run times are not comparable (--allow-cpu)"))
+    observe(
+        Notice(
+            text=f"the challenge asks for {wanted} GPU, none is used here: run times are not comparable (--allow-cpu)"
+        )
+    )
     return ()
 
 
-def _with_output(
-    bench: Bench, workspace: Workspace, settings: Settings, observe: Observer
-) -> tuple[Bench, str]:
+def _with_output(bench: Bench, workspace: Workspace, settings: Settings, observe: Observer) -> tuple[Bench, str]:
     """Choose how outputs are held to their size, and prove that it works before it is trusted."""
     observe(Step(text="probing what a container sees on this host"))
     helper = bench.engine.image(helper_image(bench.engine, base=settings.helper_base or None))
@@ -140,8 +142,14 @@ def _with_output(
             if sees_our_folders(bench, helper, scratch=scratch):
                 return bench, "loop file system"
             if settings.output is OutputMethod.LOOP:
-                raise HostUnfit("the engine does not see file systems mounted by this process", remedy="set output: volume")
-            observe(Notice(text="the engine does not see file systems mounted by this process; outputs go to volumes in memory"))
+                raise HostUnfit(
+                    "the engine does not see file systems mounted by this process", remedy="set output: volume"
+                )
+            observe(
+                Notice(
+                    text="the engine does not see file systems mounted by this process; outputs go to volumes in memory"
+                )
+            )
         held = by_volume(bench, helper)
         if not sees_our_folders(held, helper, scratch=scratch):
             raise HostUnfit("a volume in memory does not hold what a container writes", remedy="see: proctor doctor")

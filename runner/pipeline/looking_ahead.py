@@ -97,16 +97,18 @@ def _check_case(context: Context, entry: Entry, case: Case) -> CausalityFinding:
     try:
         evidence = _gather(context, entry, case, rule, evidence, seed)
     except HostFault as fault:
-        context.observe(CausalityEnded(submission=name, case=case.name, sentence=f"pending, the host failed: {fault.what}"))
-        return CausalityFinding(case=case.name, frames=evidence.frames, verdict=conclude(rule, evidence, seed), pending=True)
+        context.observe(
+            CausalityEnded(submission=name, case=case.name, sentence=f"pending, the host failed: {fault.what}")
+        )
+        return CausalityFinding(
+            case=case.name, frames=evidence.frames, verdict=conclude(rule, evidence, seed), pending=True
+        )
     verdict = conclude(rule, evidence, seed)
     context.observe(CausalityEnded(submission=name, case=case.name, sentence=verdict.sentence))
     return CausalityFinding(case=case.name, frames=evidence.frames, verdict=verdict)
 
 
-def _gather(
-    context: Context, entry: Entry, case: Case, rule: CausalityRule, evidence: Evidence, seed: int
-) -> Evidence:
+def _gather(context: Context, entry: Entry, case: Case, rule: CausalityRule, evidence: Evidence, seed: int) -> Evidence:
     evidence = evidence.plus(_observe(context, entry, case, FullRun(repeat=0)))
     while requests := next_cuts(rule, evidence, seed):
         for request in requests:
@@ -165,7 +167,12 @@ def with_leaks(
         )  # fmt: skip
         if refused:
             before = judged[finding.case]
-            verdict = Verdict(word=VerdictWord.NOT_CAUSAL, sentence=finding.verdict.sentence, hints=diagnose(VerdictWord.NOT_CAUSAL, b""), notes=(before.verdict.sentence,))
+            verdict = Verdict(
+                word=VerdictWord.NOT_CAUSAL,
+                sentence=finding.verdict.sentence,
+                hints=diagnose(VerdictWord.NOT_CAUSAL, b""),
+                notes=(before.verdict.sentence,),
+            )
             judged[finding.case] = CaseOutcome(
                 submission=before.submission, task=before.task, case=before.case, verdict=verdict, digest=before.digest,
                 attempt=before.attempt, seconds=before.seconds, limit=before.limit, all_seconds=before.all_seconds,

@@ -178,7 +178,9 @@ def read_seed(run: RunFolder) -> int:
     try:
         return int(path.read_text(encoding="ascii"))
     except (OSError, ValueError) as error:
-        raise UsageError("the run's seed is missing or damaged", where=str(path), remedy="write a whole number into it") from error
+        raise UsageError(
+            "the run's seed is missing or damaged", where=str(path), remedy="write a whole number into it"
+        ) from error
 
 
 def _copy_challenge(run: RunFolder, challenge: LoadedChallenge) -> None:
@@ -196,6 +198,7 @@ def read_record(run: RunFolder) -> RunRecord:
     """
     if not run.record.is_file():
         raise UsageError(
-            f"{str(run.root)!r} is not a run folder: it has no run.json", remedy="give the folder that --out of proctor evaluate named"
+            f"{str(run.root)!r} is not a run folder: it has no run.json",
+            remedy="give the folder that --out of proctor evaluate named",
         )
     return read_value(run.record, RunRecord)

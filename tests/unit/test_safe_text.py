@@ -119,7 +119,7 @@ def test_a_cell_stays_one_cell(text: str) -> None:
         (b"one\r\ntwo", 100, "one\ntwo"),
         (b"bar 1%\rbar 2%", 100, "bar 1%␍bar 2%"),
         (b"\xff\xfe", 100, r"\xff\xfe"),
-        ("\x1b[2J".encode(), 100, "␛[2J"),
+        (b"\x1b[2J", 100, "␛[2J"),
         (b"abcdef", 4, "abcd\n… 2 more bytes"),
         ("abc€".encode(), 4, "abc\n… 3 more bytes"),
         ("abc€".encode(), 5, "abc\n… 3 more bytes"),

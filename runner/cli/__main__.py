@@ -1,0 +1,5 @@
+"""``python -m runner.cli`` is ``proctor``."""
+
+from runner.cli import main
+
+main()

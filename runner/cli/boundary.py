@@ -1,0 +1,83 @@
+"""The one place where an error becomes a message and an exit code."""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+import typer
+
+from runner.errors import Interrupted, RunnerError
+
+STOPPED_BY_SIGTERM = 143
+
+
+def run_cli(app: typer.Typer, arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code; errors of ours are told in three lines, never as a traceback."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=list(arguments), prog_name="proctor", standalone_mode=False)
+    except RunnerError as error:
+        tell_error(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        tell_error(Interrupted("interrupted"))
+        return Interrupted.exit_code
+    except Exception as error:
+        return _usage_code(error)
+    return code if isinstance(code, int) else 0
+
+
+def _usage_code(error: Exception) -> int:
+    """Errors of the command line's own library; anything else is a bug of ours and shows as one."""
+    show = getattr(error, "show", None)
+    code = getattr(error, "exit_code", None)
+    if code is None:
+        raise error
+    if callable(show):
+        show()
+    return int(code)
+
+
+def tell_error(error: RunnerError) -> None:
+    """Say what, where, and what to do next, on the error stream."""
+    from runner.cli.screen import error_console  # noqa: PLC0415  rich costs start-up time
+
+    console = error_console()
+    console.print(f"[bold red]error[/] {_safe(error.what)}", highlight=False)
+    if error.where:
+        console.print(f"  [dim]where[/] {_safe(error.where)}", highlight=False)
+    if error.remedy:
+        console.print(f"  [dim]next [/] {_safe(error.remedy)}", highlight=False)
+
+
+def _safe(text: str) -> str:
+    from rich.markup import escape  # noqa: PLC0415  rich costs start-up time
+
+    from runner.safe_text import for_terminal  # noqa: PLC0415  as above
+
+    return escape(for_terminal(text))
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C or SIGTERM sets, so that containers are ended and removed; the second kills us."""
+    stop = threading.Event()
+    before = {}
+
+    def asked(number: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        stop.set()
+        sys.stderr.write("stopping: ending the container that runs; once more to quit at once\n")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, asked)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,55 @@
+"""``proctor challenge``: what challenges there are, and what one says."""
+
+from typing import Annotated
+
+import typer
+
+from runner.cli.options import Json
+
+app = typer.Typer(no_args_is_help=True, help="What challenges there are, and what one says.")
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """List the bundled challenges.
+
+    Example: [bold]proctor challenge list[/]
+    """
+    from runner.catalog import list_challenges, load_challenge  # noqa: PLC0415
+
+    found = [load_challenge(folder) for folder in list_challenges()]
+    if json:
+        import json as text  # noqa: PLC0415
+
+        rows = [
+            {"name": c.challenge.name, "version": c.challenge.version, "title": c.challenge.title, "digest": c.digest}
+            for c in found
+        ]
+        typer.echo(text.dumps(rows, indent=1))
+        return
+    for loaded in found:
+        typer.echo(f"{loaded.challenge.name:<20} {loaded.challenge.version:<8} {loaded.challenge.title}")
+
+
+@app.command()
+def show(
+    challenge: Annotated[str, typer.Argument(help="Name of a bundled challenge, or a folder with a challenge.yaml.")],
+    json: Json = False,
+) -> None:
+    """Say what a challenge asks of a container.
+
+    Example: [bold]proctor challenge show pitvis2023[/]
+    """
+    from runner.catalog import find_challenge, load_challenge  # noqa: PLC0415
+
+    loaded = load_challenge(find_challenge(challenge))
+    if json:
+        typer.echo(loaded.challenge.model_dump_json(indent=1, by_alias=True))
+        return
+    from runner.cli.rules import rules  # noqa: PLC0415
+
+    typer.echo(
+        f"{loaded.challenge.title}\n{loaded.challenge.name} {loaded.challenge.version}, digest {loaded.digest[:12]}\n"
+    )
+    for name, value in rules(loaded.challenge):
+        typer.echo(f"{name:<14} {value}")

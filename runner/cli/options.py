@@ -1,0 +1,36 @@
+"""Options that several commands share."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runner.errors import UsageError
+
+Settings = Annotated[
+    Path | None, typer.Option("--settings", help="Settings of this host, YAML.", metavar="FILE", show_default=False)
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="One setting, such as jobs=2 or ceiling.memory='16 GiB'; wins over the file.", metavar="KEY=VALUE"
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout; progress stays on stderr.")]
+Run = Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)]
+
+
+def flags_of(pairs: Sequence[str] | None) -> dict[str, str]:
+    """``key=value`` pairs from the command line.
+
+    Raises:
+        UsageError: One of them has no ``=``.
+    """
+    flags = {}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--set {pair!r} is not KEY=VALUE", remedy="write it like --set jobs=2")
+        flags[key.strip()] = value.strip()
+    return flags

@@ -1,0 +1,87 @@
+"""What commands that finish a run have in common: watching it, showing what came of it."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+
+from runner.cli.screen import ProgressScreen, board_table, console, error_console, safe
+from runner.errors import HostFault, Interrupted
+from runner.pipeline.check import Stage, StageState
+from runner.pipeline.evaluate import Finished
+from runner.pipeline.events import Event, Observer, Step
+from runner.pipeline.publish import standings_value
+
+
+@contextmanager
+def watching(stop: threading.Event) -> Iterator[Observer]:
+    """Shows events on the screen, and ends the run at the next event once the user has asked for it."""
+    with ProgressScreen() as screen:
+
+        def observe(event: Event) -> None:
+            screen(event)
+            if stop.is_set():
+                raise Interrupted("stopped", remedy="go on with: proctor resume RUN")
+
+        yield observe
+
+
+def show_finished(finished: Finished, *, as_json: bool) -> int:
+    """Show what came of a run; the exit code."""
+    out, err = console(), error_console()
+    pending = finished.standings.pending
+    if as_json:
+        out.print_json(json.dumps(standings_value(finished.record, finished.standings)), highlight=False)
+    elif not pending:
+        for board in finished.standings.boards:
+            out.print(board_table(board))
+    for text in pending:
+        err.print(f"[yellow]pending[/] {safe(text)}")
+    if pending:
+        err.print(
+            f"{len(pending)} pending, so there is no leaderboard yet; next: proctor resume {safe(str(finished.run.root))}"
+        )
+    (err if as_json else out).print(f"report {safe(str(finished.run.report))}", soft_wrap=True)
+    return HostFault.exit_code if pending else 0
+
+
+@contextmanager
+def checking(stop: threading.Event, *, quiet: bool) -> Iterator[tuple[Observer, Callable[[Stage], None]]]:
+    """Shows the stages of a check as they end; on a terminal also what is being done."""
+    out, err = console(), error_console()
+    with err.status("starting") if err.is_terminal else nullcontext() as spinner:
+
+        def observe(event: Event) -> None:
+            if spinner is not None and isinstance(event, Step):
+                spinner.update(safe(event.text))
+            if stop.is_set():
+                raise Interrupted("stopped")
+
+        def tell(stage: Stage) -> None:
+            if not quiet:
+                for line in stage_lines(stage):
+                    out.print(line)
+
+        yield observe, tell
+
+
+_SIGNS = {
+    StageState.PASSED: "[green]✓[/]",
+    StageState.FAILED: "[red]✗[/]",
+    StageState.NOT_TESTED: "[yellow]?[/]",
+    StageState.NOT_REACHED: "[dim]·[/]",
+}
+_LOG_SHOWN = 15
+
+
+def stage_lines(stage: Stage) -> list[str]:
+    """A stage for a terminal."""
+    state = "" if stage.state in (StageState.PASSED, StageState.FAILED) else f" ({stage.state.value})"
+    lines = [f"{_SIGNS[stage.state]} {stage.name:<14}{safe(stage.sentence)}{state}"]
+    for hint in stage.hints:
+        lines.append(f"  [bold]likely[/] {safe(hint.cause)}")
+        lines.append(f"  [bold]mend  [/] {safe(hint.fix)}")
+    if stage.log.strip():
+        lines.append("  [dim]the end of what the container printed:[/]")
+        lines.extend(f"  [dim]|[/] {safe(line)}" for line in stage.log.rstrip().splitlines()[-_LOG_SHOWN:])
+    return lines

@@ -1,0 +1,34 @@
+"""``proctor status``: how far a run is, from another terminal."""
+
+from runner.cli.options import Json, Run
+
+
+def status(run: Run, json: Json = False) -> None:
+    """Say how far a run is: verdicts so far by submission. Safe while the run goes on.
+
+    Example: [bold]proctor status final[/]
+    """
+    import json as text  # noqa: PLC0415
+
+    from rich.table import Table  # noqa: PLC0415
+
+    from runner.cli.screen import console, safe  # noqa: PLC0415
+    from runner.pipeline.progress import how_far  # noqa: PLC0415
+    from runner.store import RunFolder  # noqa: PLC0415
+
+    rows = how_far(RunFolder(root=run))
+    if json:
+        value = [
+            {"submission": r.submission, "done": r.done, "cases": r.cases, "verdicts": dict(r.verdicts)} for r in rows
+        ]
+        console().print_json(text.dumps(value), highlight=False)
+        return
+    table = Table(header_style="bold", pad_edge=False)
+    for name in ("submission", "done", "verdicts"):
+        table.add_column(name)
+    for row in rows:
+        words = ", ".join(f"{word} {count}" for word, count in row.verdicts.items())
+        table.add_row(safe(row.submission), f"{row.done}/{row.cases}", words)
+    console().print(table)
+    done, cases = sum(r.done for r in rows), sum(r.cases for r in rows)
+    console().print(f"{done} of {cases} cases have a verdict")

@@ -1,0 +1,1 @@
+"""Is this host fit: engine, isolation probes, GPUs, disk, clock; each finding names its remedy."""

@@ -1,0 +1,115 @@
+"""The examination of this host, from the outside in."""
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from runner.doctor.findings import Finding, fine, note, problem
+from runner.doctor.isolation import examine_isolation
+from runner.engine import Engine, EngineFacts
+from runner.engine.helper import helper_image
+from runner.errors import RunnerError
+from runner.gpu import find_gpus
+from runner.pipeline.host import open_bench
+from runner.quantities import show_bytes
+from runner.settings import Settings
+
+_OLDEST = (20, 10)
+_ROOM = 10 << 30
+
+
+def examine(settings: Settings, connect: Callable[[str], Engine]) -> Iterator[Finding]:
+    """Look at everything a run depends on; goes on as far as it can.
+
+    Args:
+        settings: This host's.
+        connect: Connects to the engine at an address.
+    """
+    yield from _disk(settings)
+    yield from _gpus()
+    try:
+        engine = connect(settings.engine)
+        facts = engine.facts()
+    except RunnerError as error:
+        yield problem("engine", error.what, error.remedy)
+        return
+    yield from examine_engine(facts)
+    try:
+        with contextlib.ExitStack() as stack:
+            bench, host = stack.enter_context(
+                open_bench(
+                    engine, settings, gpus_wanted=0, allow_cpu=True, stop=threading.Event(), observe=lambda _event: None
+                )
+            )
+            yield fine("output", f"held to its size by a {host.output}, seen by engine and host alike")
+            helper = engine.image(helper_image(engine, base=settings.helper_base or None))
+            scratch = stack.enter_context(bench.workspace.desk())
+            yield from examine_isolation(bench, helper, scratch=scratch)
+    except RunnerError as error:
+        yield problem("probe", error.what, error.remedy)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    parts = []
+    for part in text.split("."):
+        digits = "".join(c for c in part if c.isdigit())
+        if not digits:
+            break
+        parts.append(int(digits))
+    return tuple(parts[:2])
+
+
+def examine_engine(facts: EngineFacts) -> Iterator[Finding]:
+    """Judge what an engine says of itself."""
+    text = (
+        f"{facts.name} {facts.version} on {facts.operating_system}, {facts.cpus} processors, {show_bytes(facts.memory)}"
+    )
+    if facts.name.lower().startswith("docker") and _version(facts.version) < _OLDEST:
+        yield problem("engine", text, "update Docker to 20.10 or newer")
+    else:
+        yield fine("engine", text)
+    yield fine("cgroups", f"version {facts.cgroup_version}, driver {facts.cgroup_driver}")
+    if any("seccomp" in option for option in facts.security_options):
+        yield fine("seccomp", "the engine's own profile is on")
+    else:
+        yield problem(
+            "seccomp",
+            "the engine runs containers without a seccomp profile",
+            "start the engine with its default seccomp profile",
+        )
+    for warning in facts.warnings:
+        if "swap limit" in warning.lower() or "memory limit" in warning.lower():
+            yield note(
+                "swap",
+                f"the engine warns: {warning}",
+                "boot with swapaccount=1 cgroup_enable=memory, or switch swap off",
+            )
+
+
+def _disk(settings: Settings) -> Iterator[Finding]:
+    path: Path = settings.workspace
+    while not path.exists():
+        path = path.parent
+    free = shutil.disk_usage(path).free
+    if free < _ROOM:
+        yield note(
+            "disk",
+            f"{show_bytes(free)} free at {path}",
+            f"make room: views of the data are copied there; {show_bytes(_ROOM)} or more is advised",
+        )
+    else:
+        yield fine("disk", f"{show_bytes(free)} free at {path}")
+
+
+def _gpus() -> Iterator[Finding]:
+    search = find_gpus()
+    if not search.gpus:
+        yield note(
+            "GPU", f"none: {search.reason}", "challenges that ask for a GPU need --allow-cpu here; check works without"
+        )
+    for gpu in search.gpus:
+        yield fine(
+            "GPU", f"{gpu.name}, {show_bytes(gpu.memory)}, driver {gpu.driver}; requested from the engine as {gpu.uuid}"
+        )

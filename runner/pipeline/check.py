@@ -1,0 +1,435 @@
+"""The participant's job: one image on public data, under the organisers' policy, stage by stage.
+
+What this machine cannot tell is not judged but named. Without the GPU a challenge asks for, and on a sample so short that
+loading a model takes longer than the sample is worth, the run time proves nothing about the final: the container is
+given longer, and the report says so.
+"""
+
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from runner.catalog import LoadedChallenge, find_challenge, load_challenge
+from runner.causality.verdict import CausalityOutcome, CausalityVerdict
+from runner.challenge import CausalityRule, Challenge, LeakPolicy
+from runner.challenge.limits import RunTimeFixed
+from runner.confine import Confine
+from runner.dataset import Case, find_cases
+from runner.diagnosis import diagnose
+from runner.engine import Engine, EngineRefusal
+from runner.errors import HostFault, HostUnfit, UsageError
+from runner.execute import Bench
+from runner.formats.frame_table import Role, confined_read
+from runner.gpu import find_gpus
+from runner.images import PinnedImage, SourceKind, pin, source_kind
+from runner.judge import CaseOutcome
+from runner.pipeline.attempts import job_of, past_attempts
+from runner.pipeline.cases import CaseRun, refusal_of, settle_case
+from runner.pipeline.context import Context, Entry
+from runner.pipeline.evaluate import EngineFactory
+from runner.pipeline.events import Observer, Step
+from runner.pipeline.host import HostFacts, open_bench
+from runner.pipeline.looking_ahead import CausalityFinding, CausalityRecord, check_entry
+from runner.plan import budget_for, shortfalls, show_limit
+from runner.preflight import Severity, preflight
+from runner.provenance import DataHashes
+from runner.quantities import show_bytes
+from runner.scoring.contract import aggregate
+from runner.scoring.run import score_case
+from runner.settings import Settings, load_settings
+from runner.store import RunFolder
+from runner.submissions import Submission
+from runner.verdict import Hint, Verdict, VerdictWord
+
+_SHORT_SAMPLE_SECONDS = 60.0
+_WITHOUT_GPU_FACTOR = 20.0
+_WITHOUT_GPU_AT_LEAST = 600.0
+_FIXED_SEED = 20
+"""At home the cuts need not be secret, but the same check twice must say the same."""
+
+
+class StageState(StrEnum):
+    """How a stage of a check ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_TESTED = "not tested"
+    NOT_REACHED = "not reached"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One stage of a check.
+
+    Attributes:
+        name: What was looked at.
+        state: How it ended.
+        sentence: What was seen, with the numbers.
+        hints: How to mend it.
+        log: The end of the container's log, where the stage failed; untrusted text.
+    """
+
+    name: str
+    state: StageState
+    sentence: str = ""
+    hints: tuple[Hint, ...] = ()
+    log: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckReport:
+    """What came of a check.
+
+    Attributes:
+        challenge: Name.
+        version: As the organisers number it.
+        digest: Of challenge.yaml and the code beside it; must equal the organisers'.
+        image: ID of the image that was checked.
+        stages: In their order.
+        not_tested: What this machine could not tell.
+        lacks: What the final has and this machine has not.
+    """
+
+    challenge: str
+    version: str
+    digest: str
+    image: str
+    stages: tuple[Stage, ...]
+    not_tested: tuple[str, ...]
+    lacks: tuple[str, ...]
+
+    @property
+    def accepted(self) -> bool:
+        """No stage failed."""
+        return all(stage.state is not StageState.FAILED for stage in self.stages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest:
+    """What ``proctor check`` is asked for.
+
+    Attributes:
+        image: A reference, an archive, or a folder with a Dockerfile.
+        challenge: Name or folder.
+        data: Own data in the challenge's layout; None: the bundled sample.
+        keep: Where the run's files stay; None: nowhere.
+        build_arguments: For a folder's Dockerfile.
+    """
+
+    image: str
+    challenge: str
+    data: Path | None = None
+    keep: Path | None = None
+    settings_file: Path | None = None
+    flags: Mapping[str, str]
+    require_gpu: bool = False
+    build_arguments: Mapping[str, str]
+
+
+_STAGES = ("image", "preflight", "run", "output format", "causality", "score")
+
+
+def check(
+    request: CheckRequest,
+    *,
+    connect: EngineFactory,
+    stop: threading.Event,
+    observe: Observer,
+    tell: Callable[[Stage], None],
+) -> CheckReport:
+    """Check an image as the organisers would, on public data.
+
+    Args:
+        request: What is asked for.
+        connect: Connects to the engine.
+        stop: Set when the user asks us to stop.
+        observe: Is told what happens.
+        tell: Is told each stage as it ends.
+
+    Raises:
+        RunnerError: Ours or the host's failure.
+    """
+    loaded = load_challenge(find_challenge(request.challenge))
+    settings = load_settings(request.settings_file, request.flags).settings
+    data = request.data or loaded.folder / "sample"
+    cases = find_cases(data, loaded.challenge.cases)
+    engine = connect(settings.engine)
+    has_gpu = _gpu(loaded.challenge, require=request.require_gpu)
+    relaxed = _public(loaded, _run_time(loaded.challenge, cases, has_gpu=has_gpu, sample=request.data is None))
+    with _folder(request.keep) as root, ExitStack() as stack:
+        confine = stack.enter_context(Confine())
+        bench, host = stack.enter_context(
+            open_bench(
+                engine,
+                settings,
+                gpus_wanted=loaded.challenge.limits.gpus,
+                allow_cpu=True,
+                stop=stop,
+                observe=lambda event: observe(event) if isinstance(event, Step) else None,
+            )  # fmt: skip
+        )
+        stages = _Stages(tell)
+        image = _image(request, engine, settings, stages, observe)
+        if image is not None and _passes_preflight(image, loaded.challenge, stages):
+            context = _context(RunFolder(root=root), relaxed, cases, settings, bench, host, confine, observe)
+            entry = Entry(submission=_myself(request.image), task=next(iter(loaded.challenge.tasks)), image=image)
+            _run_stages(context, entry, stages)
+        return CheckReport(
+            challenge=loaded.challenge.name, version=loaded.challenge.version, digest=loaded.digest,
+            image=image.id if image else "", stages=stages.all(),
+            not_tested=_not_tested(loaded.challenge, cases, has_gpu=has_gpu, sample=request.data is None),
+            lacks=_lacks(loaded.challenge, cases, settings, host, has_gpu=has_gpu),
+        )  # fmt: skip
+
+
+class _Stages:
+    """The stages so far; what was not reached is filled in at the end."""
+
+    def __init__(self, tell: Callable[[Stage], None]) -> None:
+        self._done: list[Stage] = []
+        self._tell = tell
+
+    def add(self, stage: Stage) -> bool:
+        self._done.append(stage)
+        self._tell(stage)
+        return stage.state is not StageState.FAILED
+
+    def passed(self, name: str, sentence: str) -> bool:
+        return self.add(Stage(name=name, state=StageState.PASSED, sentence=sentence))
+
+    def failed(self, name: str, verdict: Verdict, log: str = "") -> bool:
+        sentence = f"{verdict.word.value}: {verdict.sentence}"
+        return self.add(Stage(name=name, state=StageState.FAILED, sentence=sentence, hints=verdict.hints, log=log))
+
+    def all(self) -> tuple[Stage, ...]:
+        seen = {stage.name for stage in self._done}
+        for name in _STAGES:
+            if name not in seen:
+                self.add(Stage(name=name, state=StageState.NOT_REACHED))
+        return tuple(self._done)
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="proctor-check-") as folder:
+            yield Path(folder)
+        return
+    if keep.exists() and any(keep.iterdir()):
+        raise UsageError(f"the folder {str(keep)!r} is not empty", remedy="give a new folder with --keep")
+    keep.mkdir(parents=True, exist_ok=True, mode=0o700)
+    yield keep
+
+
+def _gpu(challenge: Challenge, *, require: bool) -> bool:
+    if not challenge.limits.gpus:
+        return True
+    search = find_gpus()
+    if not search.gpus and require:
+        raise HostUnfit(
+            f"--require-gpu: this machine has no GPU that can be used: {search.reason}",
+            remedy="run on a machine with a GPU",
+        )
+    return bool(search.gpus)
+
+
+def _run_time(challenge: Challenge, cases: tuple[Case, ...], *, has_gpu: bool, sample: bool) -> float | None:
+    """Seconds a run is given in place of the challenge's budget; None: the challenge's."""
+    longest = max(challenge.limits.run_time.seconds(case.media_seconds) for case in cases)
+    if not has_gpu:
+        return max(longest * _WITHOUT_GPU_FACTOR, _WITHOUT_GPU_AT_LEAST)
+    return max(longest, _SHORT_SAMPLE_SECONDS) if sample else None
+
+
+def _public(loaded: LoadedChallenge, run_time: float | None) -> LoadedChallenge:
+    challenge = loaded.challenge.model_copy(update={"data": "public"})
+    if run_time is not None:
+        limits = challenge.limits.model_copy(update={"run_time": RunTimeFixed(fixed=run_time)})
+        challenge = challenge.model_copy(update={"limits": limits})
+    return replace(loaded, challenge=challenge)
+
+
+def _myself(image: str) -> Submission:
+    return Submission(submission="this image", team="you", image=image)
+
+
+def _context(
+    run: RunFolder, loaded: LoadedChallenge, cases: tuple[Case, ...], settings: Settings, bench: Bench, host: HostFacts,
+    confine: Confine, observe: Observer,
+) -> Context:  # fmt: skip
+    hashes = DataHashes(cache=run.private / "hashes.json")
+    return Context(
+        run=run, loaded=loaded, cases={case.name: case for case in cases},
+        input_hashes={case.name: hashes.inputs(case) for case in cases}, settings=settings, seed=_FIXED_SEED,
+        bench=bench, host=host, confine=confine, observe=observe,
+    )  # fmt: skip
+
+
+def _image(
+    request: CheckRequest, engine: Engine, settings: Settings, stages: _Stages, observe: Observer
+) -> PinnedImage | None:
+    kind = source_kind(engine, request.image, base=Path())
+    if kind is not SourceKind.FOLDER:
+        image = pin(
+            engine,
+            request.image,
+            base=Path(),
+            deadline=settings.pull_deadline,
+            progress=lambda text: observe(Step(text=text)),
+        )
+        stages.passed(
+            "image", f"{image.kind.value} {image.id.removeprefix('sha256:')[:12]}, {show_bytes(image.facts.size)}"
+        )
+        return image
+    lines: list[str] = []
+    observe(Step(text=f"building {request.image}"))
+    try:
+        built = engine.build(
+            Path(request.image), reference="proctor-check:latest", arguments=request.build_arguments,
+            deadline=settings.build_deadline, log=lines.append,
+        )  # fmt: skip
+    except EngineRefusal as refusal:
+        verdict = Verdict(
+            word=VerdictWord.BAD_IMAGE,
+            sentence="the folder does not build",
+            hints=(Hint(cause=refusal.message, fix="mend the Dockerfile; docker build shows the same"),),
+        )
+        stages.failed("image", verdict, log="\n".join(lines[-40:]))
+        return None
+    facts = engine.image(built)
+    stages.passed("image", f"built {built.removeprefix('sha256:')[:12]}, {show_bytes(facts.size)}")
+    return PinnedImage(source=request.image, kind=kind, id=built, digests=(), facts=facts)
+
+
+def _passes_preflight(image: PinnedImage, challenge: Challenge, stages: _Stages) -> bool:
+    findings = preflight(image.facts, challenge)
+    refusing = tuple(f for f in findings if f.severity is Severity.REFUSES)
+    if refusing:
+        return stages.failed("preflight", refusal_of(refusing))
+    notes = "; ".join(f.sentence for f in findings)
+    return stages.passed("preflight", notes or f"built for {challenge.platform.value}, with an entry point")
+
+
+def _run_stages(context: Context, entry: Entry, stages: _Stages) -> None:
+    outcomes: dict[str, CaseOutcome] = {}
+    for case in context.cases.values():
+        context.observe(Step(text=f"running case {case.name}"))
+        outcome = settle_case(context, CaseRun(entry=entry, case=case))
+        if outcome.verdict.pending:
+            raise HostFault(outcome.verdict.sentence, remedy="see: proctor doctor")
+        outcomes[case.name] = outcome
+        if not outcome.verdict.accepted:
+            _tell_failure(context, entry, case, outcome, stages)
+            return
+    stages.passed("run", _times(context, outcomes))
+    stages.passed("output format", f"{len(outcomes)} of {len(outcomes)} files are valid")
+    if _causal(context, entry, outcomes, stages):
+        _score(context, entry, outcomes, stages)
+
+
+def _times(context: Context, outcomes: Mapping[str, CaseOutcome]) -> str:
+    return "; ".join(
+        f"case {name}: {outcome.seconds or 0:.1f} s for {context.cases[name].media_seconds:g} s of media"
+        for name, outcome in outcomes.items()
+    )
+
+
+_FORMAT_WORDS = (VerdictWord.MISSING_OUTPUT, VerdictWord.BAD_OUTPUT, VerdictWord.UNSAFE_OUTPUT)
+
+
+def _tell_failure(context: Context, entry: Entry, case: Case, outcome: CaseOutcome, stages: _Stages) -> None:
+    """On public data the participant may see what their container printed."""
+    log = ""
+    folder = context.run.attempt(entry.submission.slug, entry.task, case.name, "full", outcome.attempt)
+    if outcome.attempt and (folder / "log.txt").is_file():
+        log = (folder / "log.txt").read_text(encoding="utf-8", errors="replace")
+    of_format = outcome.verdict.word in _FORMAT_WORDS
+    if of_format:
+        stages.passed("run", f"case {case.name}: ended with exit code 0 after {outcome.seconds or 0:.1f} s")
+    verdict = replace(outcome.verdict, sentence=f"case {case.name}: {outcome.verdict.sentence}")
+    stages.failed("output format" if of_format else "run", verdict, log=log)
+
+
+def _causal(context: Context, entry: Entry, outcomes: dict[str, CaseOutcome], stages: _Stages) -> bool:
+    if context.challenge.causality.method == "off":
+        return stages.passed("causality", "the challenge does not ask for it")
+    record = check_entry(context, entry, outcomes)
+    worst = _worst(record)
+    if worst is None:
+        return stages.add(Stage(name="causality", state=StageState.NOT_TESTED, sentence="no case was drawn for it"))
+    if worst.pending:
+        raise HostFault("the host failed while causality was checked", remedy="see: proctor doctor")
+    return stages.add(_causality_stage(worst.verdict, context.challenge.causality))
+
+
+def _worst(record: CausalityRecord) -> CausalityFinding | None:
+    """The finding that matters most."""
+    order = (CausalityOutcome.LEAKING, CausalityOutcome.LENGTH_DEPENDENT)
+    return min(
+        record.findings,
+        key=lambda f: order.index(f.verdict.outcome) if f.verdict.outcome in order else len(order),
+        default=None,
+    )
+
+
+def _causality_stage(verdict: CausalityVerdict, rule: CausalityRule) -> Stage:
+    sentence = f"{verdict.outcome.value}: {verdict.detail}"
+    policies = {CausalityOutcome.LEAKING: rule.on_leak, CausalityOutcome.LENGTH_DEPENDENT: rule.length_dependence}
+    policy = policies.get(verdict.outcome)
+    if policy is LeakPolicy.REFUSE:
+        hints = diagnose(VerdictWord.NOT_CAUSAL, b"")
+        return Stage(name="causality", state=StageState.FAILED, sentence=sentence, hints=hints)
+    if policy is not None:
+        does = "is not ranked for it" if policy is LeakPolicy.UNRANKED else "is not refused for it"
+        return Stage(
+            name="causality", state=StageState.PASSED, sentence=f"{sentence}; in this challenge a method {does}"
+        )
+    state = StageState.PASSED if verdict.outcome is CausalityOutcome.PASSED else StageState.NOT_TESTED
+    return Stage(name="causality", state=state, sentence=sentence)
+
+
+def _score(context: Context, entry: Entry, outcomes: Mapping[str, CaseOutcome], stages: _Stages) -> None:
+    """Score on the public data; a failure of the scorer is the organisers', and raised."""
+    task = context.challenge.tasks[entry.task]
+    scores = []
+    for name, outcome in outcomes.items():
+        case = context.cases[name]
+        job = job_of(context, entry, case)
+        counted = next(a for a in past_attempts(context, job) if a.number == outcome.attempt)
+        reference = confined_read(
+            context.confine, task.format, case.reference, frames=len(case.frames), role=Role.REFERENCE
+        )
+        assert reference.table is not None
+        assert counted.reading is not None
+        assert counted.reading.table is not None
+        scores.append(score_case(context.confine, context.loaded, entry.task, reference.table, counted.reading.table))
+    means = aggregate(scores)
+    words = ", ".join(f"{name} {value.mean:.4f}" for name, value in means.items())
+    stages.passed("score", f"{words} (mean of {len(scores)} cases; says nothing of the hidden data)")
+
+
+def _not_tested(challenge: Challenge, cases: tuple[Case, ...], *, has_gpu: bool, sample: bool) -> tuple[str, ...]:
+    if not has_gpu:
+        return ("GPU", "run time")
+    longest = max(challenge.limits.run_time.seconds(case.media_seconds) for case in cases)
+    return ("run time: the sample is too short to tell",) if sample and longest < _SHORT_SAMPLE_SECONDS else ()
+
+
+def _lacks(
+    challenge: Challenge, cases: tuple[Case, ...], settings: Settings, host: HostFacts, *, has_gpu: bool
+) -> tuple[str, ...]:
+    longest = max(case.media_seconds for case in cases)
+    budget = budget_for(challenge.limits, settings.ceiling, host.size, media_seconds=longest)
+    lacks = [
+        f"{short.limit}: the final has {show_limit(short.limit, short.challenge)}, "
+        f"this machine {show_limit(short.limit, short.here)}"
+        for short in shortfalls(challenge.limits, budget, media_seconds=longest)
+    ]
+    if not has_gpu:
+        what = f" ({challenge.reference_hardware})" if challenge.reference_hardware else ""
+        lacks.insert(0, f"GPU: the final has {challenge.limits.gpus}{what}, this machine none that can be used")
+    return tuple(lacks)

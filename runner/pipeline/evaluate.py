@@ -1,0 +1,251 @@
+"""The main job: every submission on every case, then scores, ranks and the report."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from runner.catalog import LoadedChallenge, load_challenge
+from runner.confine import Confine
+from runner.dataset import Case, find_cases
+from runner.engine import Engine, ImageMissing
+from runner.errors import UsageError
+from runner.executors.local import spread
+from runner.images import PinnedImage, pin
+from runner.judge import CaseOutcome
+from runner.pipeline.cases import CaseRun, is_done, settle_case
+from runner.pipeline.context import Context, Entry
+from runner.pipeline.events import Notice, Observer, RunsPlanned, Step
+from runner.pipeline.host import HostFacts, open_bench
+from runner.pipeline.looking_ahead import check_entry, relative_cost
+from runner.pipeline.publish import write_leaderboard, write_scores
+from runner.pipeline.record import (
+    EvaluateRequest,
+    RunRecord,
+    check_request,
+    read_record,
+    read_seed,
+    write_record,
+)
+from runner.pipeline.reporting import write_report
+from runner.pipeline.standings import Standings, entered, work_out
+from runner.plan import budget_for, shortfalls, show_limit
+from runner.preflight import Severity, preflight
+from runner.settings import Settings
+from runner.store import RunFolder, locked, read_value, write_value
+from runner.submissions import Status
+
+EngineFactory = Callable[[str], Engine]
+"""Connects to the engine at an address; empty: the usual places."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """What came of a run."""
+
+    run: RunFolder
+    record: RunRecord
+    standings: Standings
+
+
+def evaluate(request: EvaluateRequest, *, connect: EngineFactory, stop: threading.Event, observe: Observer) -> Finished:
+    """Evaluate submissions on hidden data.
+
+    Args:
+        request: What is asked for.
+        connect: Connects to the engine.
+        stop: Set when the user asks us to stop.
+        observe: Is told what happens.
+
+    Raises:
+        RunnerError: Ours or the host's failure; what was done is on disk.
+    """
+    checked = check_request(request)
+    engine = connect(checked.settings.settings.engine)
+    run = RunFolder(root=request.out)
+    with locked(run):
+        record = write_record(run, request, checked, observe)
+        return _work(run, record, engine, stop=stop, observe=observe)
+
+
+def resume(run: RunFolder, *, connect: EngineFactory, stop: threading.Event, observe: Observer) -> Finished:
+    """Finish a run that was cut short; nothing that was done is done again.
+
+    Raises:
+        RunnerError: As ``evaluate``.
+    """
+    record = read_record(run)
+    engine = connect(record.settings.engine)
+    with locked(run):
+        return _work(run, record, engine, stop=stop, observe=observe)
+
+
+def _work(run: RunFolder, record: RunRecord, engine: Engine, *, stop: threading.Event, observe: Observer) -> Finished:
+    loaded, cases = reopen(run, record)
+    settings = record.settings
+    limits = loaded.challenge.limits
+    bench_of = open_bench(
+        engine, settings, gpus_wanted=limits.gpus, allow_cpu=record.allow_cpu, stop=stop, observe=observe
+    )
+    with Confine() as confine, bench_of as (bench, host):
+        record = replace(record, host=host)
+        write_value(run.record, record)
+        context = Context(
+            run=run, loaded=loaded, cases=cases, input_hashes={c.name: c.inputs for c in record.cases}, settings=settings,
+            seed=read_seed(run), bench=bench, host=host, confine=confine, observe=observe,
+        )  # fmt: skip
+        entries = _entries(context, record)
+        _say_shortfalls(context, settings, host)
+        _settle_all(context, entries)
+        return finish(run, record, loaded, cases, confine, observe)
+
+
+def finish(
+    run: RunFolder,
+    record: RunRecord,
+    loaded: LoadedChallenge,
+    cases: Mapping[str, Case],
+    confine: Confine,
+    observe: Observer,
+) -> Finished:
+    """Score, rank and report what is on disk; needs no engine."""
+    observe(Step(text="scoring and ranking"))
+    standings = work_out(run, record, loaded, cases, confine)
+    write_scores(run, standings)
+    write_leaderboard(run, record, standings)
+    write_report(run, record, loaded, cases, standings, confine)
+    return Finished(run=run, record=record, standings=standings)
+
+
+def reopen(run: RunFolder, record: RunRecord) -> tuple[LoadedChallenge, Mapping[str, Case]]:
+    """Read a run's challenge and data again.
+
+    Raises:
+        UsageError: The data are not what they were.
+    """
+    loaded = load_challenge(run.challenge)
+    cases = {case.name: case for case in find_cases(record.data, loaded.challenge.cases)}
+    before = {case.name: case.frames for case in record.cases}
+    now = {name: len(case.frames) for name, case in cases.items()}
+    if before != now:
+        changed = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+        raise UsageError(
+            f"the data have changed since the run began: case {changed[0]!r} had {before.get(changed[0], 0)} frames and "
+            f"has {now.get(changed[0], 0)}",
+            where=str(record.data),
+            remedy="put the data back, or begin a new run with another --out",
+        )
+    return loaded, cases
+
+
+def _entries(context: Context, record: RunRecord) -> tuple[Entry, ...]:
+    """Pin every image before anything runs; a moved tag cannot change a run under way.
+
+    Raises:
+        UsageError: Some images cannot be had; all of them named.
+    """
+    context.observe(Step(text=f"pinning {len(record.submissions)} images"))
+    entries: list[Entry] = []
+    problems: list[UsageError] = []
+    for submission in record.submissions:
+        if submission.status is Status.WITHDRAWN:
+            continue
+        try:
+            image = _pinned(context, record, submission.slug, submission.image, submission.submission)
+        except UsageError as problem:
+            problems.append(problem)
+            continue
+        for finding in preflight(image.facts, context.challenge):
+            if finding.severity is Severity.NOTE:
+                context.observe(Notice(text=f"{submission.submission}: {finding.sentence}"))
+        tasks = [task for task in context.challenge.tasks if entered(submission, task)]
+        entries.extend(Entry(submission=submission, task=task, image=image) for task in tasks)
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        raise UsageError(
+            f"{len(problems)} images cannot be had: " + "; ".join(f"{p.where}: {p.what}" for p in problems),
+            remedy="mend the submissions file, or the images",
+        )
+    return tuple(entries)
+
+
+def _pinned(context: Context, record: RunRecord, slug: str, source: str, name: str) -> PinnedImage:
+    """The image a run began with, where the engine still holds it; else a new pin."""
+    path = context.run.image(slug)
+    if path.is_file():
+        before = read_value(path, PinnedImage)
+        if before.source == source and _held(context, before.id):
+            return before
+    image = pin(
+        context.bench.engine, source, base=record.base, deadline=context.settings.pull_deadline,
+        progress=lambda text: context.observe(Step(text=f"{name}: {text}")), where=f"submission {name!r}",
+    )  # fmt: skip
+    write_value(path, image)
+    return image
+
+
+def _held(context: Context, image: str) -> bool:
+    try:
+        context.bench.engine.image(image)
+    except ImageMissing:
+        return False
+    return True
+
+
+def _say_shortfalls(context: Context, settings: Settings, host: HostFacts) -> None:
+    limits = context.challenge.limits
+    longest = max(case.media_seconds for case in context.cases.values())
+    budget = budget_for(limits, settings.ceiling, host.size, media_seconds=longest)
+    for short in shortfalls(limits, budget, media_seconds=longest):
+        rule, here = show_limit(short.limit, short.challenge), show_limit(short.limit, short.here)
+        context.observe(Notice(text=f"{short.limit}: the challenge gives {rule}, this host {here}"))
+
+
+def _settle_all(context: Context, entries: tuple[Entry, ...]) -> None:
+    runs = [CaseRun(entry=entry, case=case) for entry in entries for case in context.cases.values()]
+    context.observe(RunsPlanned(total=len(runs), done=sum(is_done(context, run) for run in runs)))
+    if context.challenge.causality.method != "off":
+        context.observe(
+            Step(
+                text=f"checking causality adds about {relative_cost(context):.1f} × the plain evaluation of each accepted submission"
+            )
+        )
+    for entry in entries:
+        mine = [run for run in runs if run.entry is entry]
+        outcomes = spread(lambda run: settle_case(context, run), mine, workers=context.settings.jobs)
+        _check_causality(context, entry, outcomes)
+
+
+def _check_causality(context: Context, entry: Entry, outcomes: list[CaseOutcome]) -> None:
+    """Cuts cost runs: none for a submission that is refused or pending already."""
+    if context.challenge.causality.method == "off":
+        return
+    refusing = [o for o in outcomes if not o.verdict.accepted and _refuses(context, o)]
+    if refusing or any(o.verdict.pending for o in outcomes):
+        # What an earlier image of this submission may have left says nothing of this one.
+        context.run.causality(entry.submission.slug, entry.task).unlink(missing_ok=True)
+        return
+    check_entry(context, entry, {outcome.case: outcome for outcome in outcomes})
+
+
+def _refuses(context: Context, outcome: CaseOutcome) -> bool:
+    word = outcome.verdict.word.value
+    return not outcome.verdict.pending and context.challenge.consequence.scope_of(word) == "submission"
+
+
+def score_again(run: RunFolder, observe: Observer, *, challenge: LoadedChallenge | None = None) -> Finished:
+    """Score, rank and report a run again from disk; without containers.
+
+    Args:
+        run: The run.
+        observe: Is told what happens.
+        challenge: A mended copy of the run's challenge, taken in place of the run's own.
+
+    Raises:
+        ScorerFault: The scorer failed; nothing is lost.
+        UsageError: The run is not finished, or its data are gone.
+    """
+    with locked(run), Confine() as confine:
+        record = read_record(run)
+        loaded, cases = reopen(run, record)
+        return finish(run, record, challenge or loaded, cases, confine, observe)

@@ -1,0 +1,145 @@
+"""Writes what standings say: scores and leaderboards as tables. The same standings give the same bytes."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+
+from pydantic import JsonValue
+
+from runner.pipeline.record import RunRecord
+from runner.pipeline.standings import Board, Row, Standings
+from runner.safe_text import for_csv
+from runner.store import RunFolder, write_whole
+
+_DECIMALS = 6
+
+
+def _csv(rows: Iterable[Sequence[str]]) -> bytes:
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    for row in rows:
+        writer.writerow([for_csv(field) for field in row])
+    return sink.getvalue().encode()
+
+
+def show_number(value: float) -> str:
+    """A score as the tables print it."""
+    return f"{value:.{_DECIMALS}f}"
+
+
+def show_rank(rank: float | None) -> str:
+    """A rank: ``1``, ``2.5``, or nothing."""
+    return "" if rank is None else f"{rank:g}"
+
+
+def _verdicts(row: Row) -> str:
+    words = [case.outcome.verdict.word.value for case in row.cases]
+    return ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
+
+
+def _scores(standings: Standings) -> Iterable[Sequence[str]]:
+    yield ("task", "submission", "team", "status", "case", "verdict", "metric", "value")
+    for board in standings.boards:
+        for row in board.rows:
+            entry = row.submission
+            head = (board.task, entry.submission, entry.team, entry.status.value)
+            for case in row.cases:
+                word = case.outcome.verdict.word.value
+                for metric in board.metrics:
+                    value = show_number(case.score.values[metric.name]) if case.score else ""
+                    yield (*head, case.outcome.case, word, metric.name, value)
+
+
+def _leaderboard(standings: Standings) -> Iterable[Sequence[str]]:
+    names = list(dict.fromkeys(metric.name for board in standings.boards for metric in board.metrics))
+    yield (
+        "task",
+        "rank",
+        "submission",
+        "team",
+        "status",
+        *names,
+        "accepted",
+        "cases",
+        "verdicts",
+        "not_ranked_because",
+    )
+    for board in standings.boards:
+        for row in board.rows:
+            values = [show_number(row.values[name]) if name in row.values else "" for name in names]
+            entry = row.submission
+            yield (
+                board.task, show_rank(row.rank), entry.submission, entry.team, entry.status.value, *values,
+                str(row.accepted), str(len(row.cases)), _verdicts(row), row.reason,
+            )  # fmt: skip
+
+
+def row_value(row: Row) -> dict[str, JsonValue]:
+    """A row of a leaderboard for programs."""
+    causality = [
+        {"case": f.case, "outcome": f.verdict.outcome.value, "sentence": f.verdict.sentence, "pending": f.pending}
+        for f in (row.causality.findings if row.causality else ())
+    ]
+    cases: list[JsonValue] = [
+        {
+            "case": case.outcome.case,
+            "verdict": case.outcome.verdict.word.value,
+            "blame": case.outcome.verdict.blame.value,
+            "sentence": case.outcome.verdict.sentence,
+            "seconds": case.outcome.seconds,
+            "limit": case.outcome.limit,
+            "scores": dict(case.score.values) if case.score else None,
+        }
+        for case in row.cases
+    ]
+    return {
+        "rank": row.rank,
+        "submission": row.submission.submission,
+        "team": row.submission.team,
+        "status": row.submission.status.value,
+        "not_ranked_because": row.reason,
+        "values": dict(row.values),
+        "causality": [dict(entry) for entry in causality],
+        "cases": cases,
+    }
+
+
+def board_value(board: Board) -> dict[str, JsonValue]:
+    """A leaderboard for programs."""
+    return {
+        "task": board.task,
+        "metrics": [metric.name for metric in board.metrics],
+        "excluded_cases": list(board.excluded),
+        "rows": [row_value(row) for row in board.rows],
+    }
+
+
+def standings_value(record: RunRecord, standings: Standings) -> dict[str, JsonValue]:
+    """The standings for programs; the file ``leaderboard.json``."""
+    return {
+        "challenge": record.challenge,
+        "version": record.challenge_version,
+        "digest": record.challenge_digest,
+        "boards": [board_value(board) for board in standings.boards],
+        "pending": list(standings.pending),
+    }
+
+
+def write_scores(run: RunFolder, standings: Standings) -> None:
+    """Write ``scores.csv``."""
+    write_whole(run.scores, _csv(_scores(standings)))
+
+
+def write_leaderboard(run: RunFolder, record: RunRecord, standings: Standings) -> None:
+    """Write ``leaderboard.csv`` and ``leaderboard.json``; while cases are pending there is none.
+
+    An older leaderboard is removed then, so that nobody takes it for the present one.
+    """
+    if standings.pending:
+        run.leaderboard_csv.unlink(missing_ok=True)
+        run.leaderboard_json.unlink(missing_ok=True)
+        return
+    write_whole(run.leaderboard_csv, _csv(_leaderboard(standings)))
+    text = json.dumps(standings_value(record, standings), indent=1, ensure_ascii=False, allow_nan=False)
+    write_whole(run.leaderboard_json, text.encode() + b"\n")
