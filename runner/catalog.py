@@ -1,16 +1,13 @@
 """Finds a challenge by name or folder, and reads it."""
 
 import difflib
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.bundled_files import bundled
 from runner.challenge import Challenge
 from runner.errors import UsageError
+from runner.shelf import CHALLENGE_FILE, digest_of, list_challenges
 from runner.yaml_text import parse_model, read_text
-
-CHALLENGE_FILE = "challenge.yaml"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +23,6 @@ class LoadedChallenge:
     challenge: Challenge
     folder: Path
     digest: str
-
-
-def list_challenges() -> tuple[Path, ...]:
-    """Folders of the challenges that ship with proctor, by name."""
-    root = bundled("challenges")
-    return tuple(sorted(entry for entry in root.iterdir() if (entry / CHALLENGE_FILE).is_file()))
 
 
 def find_challenge(name_or_folder: str) -> Path:
@@ -75,14 +66,4 @@ def load_challenge(folder: Path) -> LoadedChallenge:
     path = folder / CHALLENGE_FILE
     text = read_text(path)
     challenge = parse_model(path, text, Challenge)
-    return LoadedChallenge(challenge=challenge, folder=folder, digest=_digest(folder, text))
-
-
-def _digest(folder: Path, text: str) -> str:
-    contents = {path.name: path.read_bytes() for path in folder.glob("*.py") if path.is_file()}
-    contents[CHALLENGE_FILE] = text.encode()
-    digest = hashlib.sha256()
-    for name, content in sorted(contents.items()):
-        digest.update(f"{name}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()
+    return LoadedChallenge(challenge=challenge, folder=folder, digest=digest_of(folder, text))

@@ -43,7 +43,8 @@ def frame_names(folder: Path, pattern: str) -> tuple[str, ...]:
 
 def _case_names(root: Path, pattern: str) -> tuple[str, ...]:
     before, after = pattern.split("{case}")
-    parent, prefix = (root / before).parent if not before.endswith("/") else root / before, before.rpartition("/")[2]
+    above, _, prefix = before.rpartition("/")
+    parent = root / above
     suffix = after.partition("/")[0]
     if not parent.is_dir():
         raise UsageError(

@@ -74,7 +74,10 @@ def _died(job: Job, result: JobResult) -> tuple[VerdictWord, str] | None:
     if result.exit is None:
         return VerdictWord.BAD_IMAGE, f"the container could not be started: {result.refusal}"
     if exceeded_time(result, job.budget.run_time):
-        ran = show_run_time(judged_seconds(result.usage), job.budget.run_time)
+        seconds = judged_seconds(result.usage)
+        if result.killed:  # by our clock, and that one says so
+            seconds = max(seconds, result.usage.monotonic_seconds)
+        ran = show_run_time(seconds, job.budget.run_time)
         return VerdictWord.TIMED_OUT, f"{ran}{' and was stopped' if result.killed else ''}"
     code = result.exit.code
     if result.exit.oom_killed and code != 0:

@@ -1,12 +1,12 @@
 """Leases on things of this host that only one job may hold: a user id, a GPU.
 
 A lease is a lock on a file, so every runner on the host respects it and the kernel frees it when its holder dies,
-however it dies. Taking one touches the file, which is how a job can tell that another ran beside it.
+however it dies. Taking one and giving it back touch the file, which is how a job can tell that another ran beside it.
 """
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +50,9 @@ class Leases:
                 try:
                     yield name
                 finally:
+                    # Touched again: a job that began later must see that this one was still there.
+                    with contextlib.suppress(OSError):
+                        os.utime(self.folder / name)
                     os.close(descriptor)
                 return
         raise HostUnfit(
@@ -57,12 +60,12 @@ class Leases:
             remedy="wait for them to end, or see: proctor doctor",
         )
 
-    def taken_since(self, moment_ns: int, *, but: str) -> bool:
-        """True where a lease other than ``but`` is held now, or was taken since a wall-clock moment."""
+    def taken_since(self, moment_ns: int, *, but: Collection[str]) -> bool:
+        """True where a lease not in ``but`` is held now, or was taken or given back since a wall-clock moment."""
         if not self.folder.is_dir():
             return False
         for path in self.folder.iterdir():
-            if path.name == but:
+            if path.name in but:
                 continue
             if path.stat().st_mtime_ns >= moment_ns:
                 return True

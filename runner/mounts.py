@@ -75,6 +75,7 @@ def mounted_below(folder: Path) -> tuple[Path, ...]:
         lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return ()
+    folder = folder.resolve()  # as the kernel names mount points
     points = []
     for line in lines:
         text = line.split(" ")[4]

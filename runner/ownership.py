@@ -8,12 +8,14 @@ machine has been booted since.
 
 import os
 import platform
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 LABEL_OWNER = "proctor.owner"
 LABEL_RUN = "proctor.run"
 NAME_PREFIX = "proctor-"
+_PID = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,7 @@ class Owner:
     def parse(cls, text: str) -> "Owner | None":
         """Read a label's value; None where it is not one of ours."""
         parts = text.split(":")
-        if len(parts) != 5 or not parts[3].isdigit():
+        if len(parts) != 5 or not _PID.fullmatch(parts[3]):
             return None
         machine, boot, namespace, pid, started = parts
         return cls(machine=machine, boot=boot, pid_namespace=namespace, pid=int(pid), started=started)
@@ -84,10 +86,11 @@ def _alive(pid: int) -> bool:
 
 def provably_dead(owner: Owner, observer: Owner) -> bool:
     """True only where the observer can be sure that the owner no longer runs."""
-    if owner.machine != observer.machine:
+    if not owner.machine or owner.machine != observer.machine:
         return False
     if owner.boot != observer.boot:
-        return True
+        # A boot id that could not be read proves nothing.
+        return bool(owner.boot and observer.boot)
     if owner.pid_namespace != observer.pid_namespace:
         return False
     if owner.started and Path("/proc/self/stat").exists():

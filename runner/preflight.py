@@ -1,5 +1,6 @@
 """What can be told from an image's facts before it is run."""
 
+import posixpath
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -31,7 +32,12 @@ class PreflightFinding:
     remedy: str
 
 
+def _clean(path: str) -> str:
+    return posixpath.normpath("/" + path.lstrip("/"))
+
+
 def _inside(path: str, folders: tuple[str, ...]) -> bool:
+    path = _clean(path)
     return any(path == folder or path.startswith(folder + "/") for folder in folders)
 
 
@@ -59,13 +65,13 @@ def preflight(image: ImageFacts, challenge: Challenge) -> tuple[PreflightFinding
         )
     if _inside(image.working_dir, _SYSTEM_FOLDERS):
         findings.append(_refuses("the image's WORKDIR lies in a system folder", "choose a WORKDIR such as /app"))
-    mounts = (challenge.invocation.input_mount, challenge.invocation.output_mount)
+    mounts = (_clean(challenge.invocation.input_mount), _clean(challenge.invocation.output_mount))
     for volume in image.volumes:
-        if volume == "/" or _inside(volume, _SYSTEM_FOLDERS):
+        if _clean(volume) == "/" or _inside(volume, _SYSTEM_FOLDERS):
             findings.append(
                 _refuses("the image declares a VOLUME on a system folder", "take the VOLUME out of the Dockerfile")
             )
-        elif volume not in mounts:
+        elif _clean(volume) not in mounts:
             findings.append(
                 _note(
                     "the image declares a VOLUME, which is empty and at most 16 MiB when it is run here",

@@ -32,7 +32,7 @@ class DataHashes:
         facts = path.stat()
         key: list[object] = [facts.st_size, facts.st_mtime_ns, facts.st_ino]
         known = self._known.get(str(path))
-        if known is not None and known[:3] == key:
+        if isinstance(known, list) and len(known) == 4 and known[:3] == key:
             return str(known[3])
         with path.open("rb") as source:
             digest = hashlib.file_digest(source, "sha256").hexdigest()
@@ -43,7 +43,7 @@ class DataHashes:
         """Hash of a case's frames, their names and their order."""
         total = hashlib.sha256()
         for name in case.frames:
-            total.update(f"{name}\0{self.file(case.folder / name)}\n".encode())
+            total.update(f"{name}\0{self.file(case.folder / name)}\n".encode("utf-8", "surrogateescape"))
         return total.hexdigest()
 
     def save(self) -> None:

@@ -3,6 +3,7 @@
 Whatever the image says of itself (USER, VOLUME, HEALTHCHECK, ENV, labels) can make this stricter or change nothing.
 """
 
+import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,8 @@ _CACHES = {
     "TORCHINDUCTOR_CACHE_DIR": "/tmp/.cache/inductor",  # noqa: S108
 }
 """Where libraries write at run time; an image's own setting wins, since it may point at files it carries."""
+
+_LOADER = ("LD_AUDIT", "LD_PRELOAD")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,16 +80,23 @@ def _environment(job: Job, image: ImageFacts, gpu: str | None) -> dict[str, str]
     values["NVIDIA_VISIBLE_DEVICES"] = gpu or "void"
     if gpu:
         values["NVIDIA_DRIVER_CAPABILITIES"] = "compute,utility"
+        # The toolkit's hooks run on the host with the container's environment (CVE-2025-23266).
+        values |= {key: "" for key in own if key in _LOADER}
     return values
 
 
 def _cover(image: ImageFacts, job: Job) -> tuple[Tmpfs, ...]:
     """A small tmpfs over each VOLUME: it would otherwise be a hole to the host's disk without a limit."""
-    ours = {job.input_mount, job.output_mount, "/tmp"}  # noqa: S108
+    ours = {_clean(job.input_mount), _clean(job.output_mount), "/tmp"}  # noqa: S108
     return tuple(
         Tmpfs(target=path, size=_COVER_BYTES, inodes=_COVER_INODES, mode=0o1777, executable=False)
-        for path in sorted(set(image.volumes) - ours)
+        for path in sorted({_clean(volume) for volume in image.volumes} - ours)
     )
+
+
+def _clean(path: str) -> str:
+    """A path as the engine will understand it: ``/data/outputs/`` would otherwise be a second place, over ours."""
+    return posixpath.normpath("/" + path.lstrip("/"))
 
 
 def _tmp(budget: Budget) -> Tmpfs:

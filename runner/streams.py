@@ -21,7 +21,8 @@ class IterableReader(io.RawIOBase):
         parts, wanted = [], size if size >= 0 else None
         while wanted is None or wanted > 0:
             if not self._rest:
-                self._rest = next(self._chunks, b"")
+                # An empty chunk is not the end.
+                self._rest = next((chunk for chunk in self._chunks if chunk), b"")
                 if not self._rest:
                     break
             piece = self._rest if wanted is None else self._rest[:wanted]

@@ -14,6 +14,7 @@ from runner.errors import ConfigError, UsageError
 from runner.yaml_text import parse_model, read_text
 
 _COLUMNS = ("submission", "team", "image", "tasks", "status", "received")
+_MARKED = re.compile(r"(?:^|-)[0-9a-f]{8}$")
 
 
 class Status(StrEnum):
@@ -71,9 +72,10 @@ class SubmissionList(Section):
 def slug_of(name: str) -> str:
     """A path part for any name: lower-case letters, digits and dashes, with a hash where that lost something."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
-    if plain == name:
+    # A name that looks as if it had a mark gets one of its own: it may be another name's path part.
+    if plain and plain == name and not _MARKED.search(name):
         return plain
-    mark = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{plain}-{mark}" if plain else mark
 
 

@@ -41,17 +41,20 @@ def discard(folder: Path) -> None:
     """Unmount what is mounted below a folder and delete it, whatever a container left there."""
     for point in mounts.mounted_below(folder):
         mounts.unmount(point)
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        # rmtree recurses and gives up on folders a thousand deep; rm does not.
-        subprocess.run(["rm", "-rf", "--", str(folder)], check=False, capture_output=True, stdin=subprocess.DEVNULL)
+    # rmtree recurses and gives up on folders a thousand deep; rm does not.
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    # Without root, nothing can be deleted from a folder that is read-only, as every view is.
+    for command in (("chmod", "-R", "u+rwX", "--"), ("rm", "-rf", "--")):
+        if folder.exists():
+            subprocess.run([*command, str(folder)], check=False, capture_output=True, stdin=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager
 def open_workspace(root: Path, owner: Owner) -> Iterator[Workspace]:
     """This runner's folder below the host's workspace, removed at the end."""
     root.mkdir(parents=True, exist_ok=True, mode=0o711)
-    folder = root / neutral_name()
+    folder = root.resolve() / neutral_name()  # an engine takes no relative path
     folder.mkdir(mode=0o711)
     (folder / _OWNER_FILE).write_text(str(owner), encoding="ascii")
     try:

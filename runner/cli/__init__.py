@@ -6,12 +6,9 @@ Modules that cost time to import (docker, pandas, numpy) are imported inside the
 
 import sys
 
-from runner.cli.application import app
-from runner.cli.boundary import run_cli
-
-__all__ = ["app", "main"]
-
 
 def main() -> None:
     """The command ``proctor``."""
-    sys.exit(run_cli(app, sys.argv[1:]))
+    from runner.cli.boundary import run_cli  # noqa: PLC0415  importing a part must not load the whole
+
+    sys.exit(run_cli(sys.argv[1:]))

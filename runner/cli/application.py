@@ -1,52 +1,94 @@
-"""The commands of ``proctor`` by name."""
+"""The commands of ``proctor`` by name; only those that are needed are loaded."""
+
+import importlib
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from typing import Annotated, NamedTuple
 
 import typer
-
-from runner.cli import (
-    challenge,
-    check,
-    clean,
-    doctor,
-    evaluate,
-    init,
-    report,
-    resume,
-    score,
-    status,
-)
-
-app = typer.Typer(
-    name="proctor",
-    help="Runs challenge submissions in containers on hidden data, fairly, and turns what they wrote into a ranking.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    epilog="Exit codes: 0 done · 1 rejected · 2 wrong usage · 3 host not fit · 4 scorer failed · 5 pending · 130 interrupted",
-)
 
 _ORGANISERS = "Organisers"
 _PARTICIPANTS = "Participants"
 _HOST = "This host"
 _AUTHORS = "Challenge authors"
-
-app.command("evaluate", rich_help_panel=_ORGANISERS)(evaluate.evaluate)
-app.command("resume", rich_help_panel=_ORGANISERS)(resume.resume)
-app.command("status", rich_help_panel=_ORGANISERS)(status.status)
-app.command("score", rich_help_panel=_ORGANISERS)(score.score)
-app.command("report", rich_help_panel=_ORGANISERS)(report.report)
-app.command("init", rich_help_panel=_PARTICIPANTS)(init.init)
-app.command("check", rich_help_panel=_PARTICIPANTS)(check.check)
-app.command("doctor", rich_help_panel=_HOST)(doctor.doctor)
-app.command("clean", rich_help_panel=_HOST)(clean.clean)
-app.add_typer(challenge.app, name="challenge", rich_help_panel=_AUTHORS)
+_COMPLETION = "_PROCTOR_COMPLETE"
 
 
-@app.callback(invoke_without_command=True)
-def _options(
-    version: bool = typer.Option(False, "--version", help="Print the version and end."),  # noqa: FBT001, FBT003  a flag
-) -> None:
+class Entry(NamedTuple):
+    """A command: the module that holds a function, or a group of commands, of that name; the help's panel."""
+
+    module: str
+    panel: str
+    group: bool = False
+
+
+COMMANDS = {
+    "evaluate": Entry("runner.cli.evaluate", _ORGANISERS),
+    "resume": Entry("runner.cli.resume", _ORGANISERS),
+    "status": Entry("runner.cli.status", _ORGANISERS),
+    "score": Entry("runner.cli.score", _ORGANISERS),
+    "report": Entry("runner.cli.report", _ORGANISERS),
+    "init": Entry("runner.cli.init", _PARTICIPANTS),
+    "check": Entry("runner.cli.check", _PARTICIPANTS),
+    "doctor": Entry("runner.cli.doctor", _HOST),
+    "clean": Entry("runner.cli.clean", _HOST),
+    "challenge": Entry("runner.cli.challenge", _AUTHORS, group=True),
+}
+
+
+def _options(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:  # noqa: FBT002
     if version:
         from runner import __version__  # noqa: PLC0415
 
         typer.echo(f"proctor {__version__}")
         raise typer.Exit
+
+
+def build_app(names: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
+    """The application with these commands."""
+    app = typer.Typer(
+        name="proctor",
+        help="Runs challenge submissions in containers on hidden data, fairly, and turns what they wrote into a ranking.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        epilog="Exit codes: 0 done · 1 rejected · 2 wrong usage · 3 host not fit · 4 scorer failed · 5 pending · "
+        "130 interrupted",
+    )
+    app.callback(invoke_without_command=True)(_options)
+    for name in names:
+        entry = COMMANDS[name]
+        module = importlib.import_module(entry.module)
+        if entry.group:
+            app.add_typer(module.app, name=name, rich_help_panel=entry.panel)
+        else:
+            app.command(name, rich_help_panel=entry.panel)(getattr(module, name))
+    return app
+
+
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """The application these arguments need: a single command where they name one, else all."""
+    if arguments and arguments[0] in COMMANDS and _COMPLETION not in os.environ:
+        return build_app(arguments[:1])
+    return build_app()
+
+
+def bare_command(arguments: Sequence[str]) -> Callable[[], None] | None:
+    """The function of a command line that is only a command's name; None where there is more to it.
+
+    Such a line needs no parser, and typer's loads pydantic's for every option a command could have had.
+    """
+    if not arguments or arguments[0] not in COMMANDS or _COMPLETION in os.environ:
+        return None
+    entry = COMMANDS[arguments[0]]
+    module = importlib.import_module(entry.module)
+    if not entry.group:
+        found = {(): getattr(module, arguments[0])}
+    else:
+        found = {(command.name,): command.callback for command in module.app.registered_commands}
+    function = found.get(tuple(arguments[1:]))
+    if function is None or any(p.default is p.empty for p in inspect.signature(function).parameters.values()):
+        return None
+    command: Callable[[], None] = function
+    return command

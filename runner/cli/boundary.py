@@ -9,15 +9,20 @@ from types import FrameType
 
 import typer
 
+from runner.cli.application import app_for, bare_command
 from runner.errors import Interrupted, RunnerError
 
 STOPPED_BY_SIGTERM = 143
 
 
-def run_cli(app: typer.Typer, arguments: Sequence[str]) -> int:
+def run_cli(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; errors of ours are told in three lines, never as a traceback."""
-    command = typer.main.get_command(app)
     try:
+        bare = bare_command(arguments)
+        if bare is not None:
+            bare()
+            return 0
+        command = typer.main.get_command(app_for(arguments))
         code = command.main(args=list(arguments), prog_name="proctor", standalone_mode=False)
     except RunnerError as error:
         tell_error(error)

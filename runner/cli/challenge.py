@@ -15,20 +15,17 @@ def list_(json: Json = False) -> None:
 
     Example: [bold]proctor challenge list[/]
     """
-    from runner.catalog import list_challenges, load_challenge  # noqa: PLC0415
+    from runner.shelf import list_challenges, read_label  # noqa: PLC0415
 
-    found = [load_challenge(folder) for folder in list_challenges()]
+    found = [read_label(folder) for folder in list_challenges()]
     if json:
         import json as text  # noqa: PLC0415
 
-        rows = [
-            {"name": c.challenge.name, "version": c.challenge.version, "title": c.challenge.title, "digest": c.digest}
-            for c in found
-        ]
+        rows = [{"name": c.name, "version": c.version, "title": c.title, "digest": c.digest} for c in found]
         typer.echo(text.dumps(rows, indent=1))
         return
-    for loaded in found:
-        typer.echo(f"{loaded.challenge.name:<20} {loaded.challenge.version:<8} {loaded.challenge.title}")
+    for label in found:
+        typer.echo(f"{label.name:<20} {label.version:<8} {label.title}")
 
 
 @app.command()

@@ -1,6 +1,12 @@
-"""The child of a confined call: limits itself, gives up its rights, runs one function, answers, ends."""
+"""The child of a confined call: limits itself, gives up its rights, runs one function, answers, ends.
+
+Once its rights are gone it may not be able to import: an interpreter under a private home directory can no longer be
+read. So whatever a function needs, codecs included, is loaded before, by the server (see ``warm_up`` there).
+"""
 
 import ctypes
+import encodings.ascii
+import encodings.latin_1  # noqa: F401  loaded while they can be; see above
 import errno
 import importlib
 import itertools

@@ -45,7 +45,7 @@ def pack(reply: Reply) -> bytes:
     blobs = {}
     for name, array in reply.arrays.items():
         blob = io.BytesIO()
-        np.lib.format.write_array(blob, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+        np.lib.format.write_array(blob, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False)
         blobs[name] = blob.getvalue()
     sizes = [[name, len(blob)] for name, blob in blobs.items()]
     header = json.dumps({"header": reply.header, "arrays": sizes}, allow_nan=False).encode()

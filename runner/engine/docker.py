@@ -109,13 +109,17 @@ class DockerEngine:
         """Make an image named ``reference`` of a root file system in a tar; its ID."""
         repository, tag, _ = answers.split_reference(reference)
         with self._clients.lend_bounded(RefusalPhase.LOAD, _IMPORT_SECONDS) as client:
-            answer = client.import_image_from_stream(
-                client.upload(tar), repository=repository, tag=tag or "latest", changes=list(changes)
-            )
-            for line in str(answer).splitlines():
-                if error := answers.stream_error(json.loads(line)):
+            answer = client.import_image_from_stream(client.upload(tar), changes=list(changes))
+            entries = [json.loads(line) for line in str(answer).splitlines()]
+            for entry in entries:
+                if error := answers.stream_error(entry):
                     raise EngineRefusal(RefusalPhase.LOAD, error)
-        return self.image(reference).id
+            made = answers.imported_id(entries[-1]) if entries else ""
+            if not made:
+                raise EngineRefusal(RefusalPhase.LOAD, "the engine did not say what it made of the tar")
+            # Not named in the import itself: Podman 4.3 names everything it imports `latest`.
+            client.tag(made, repository, tag or "latest")
+        return made
 
     def build(
         self,
@@ -153,7 +157,9 @@ class DockerEngine:
             with self._clients.lend(RefusalPhase.OTHER) as client:
                 client.remove_image(reference)
         except EngineRefusal as refusal:
-            if refusal.status not in (404, 409):
+            # Podman answers 500 where Docker's 409 says that it is in use, or has a second name.
+            silent = (404, 409, 500) if self._podman else (404, 409)
+            if refusal.status not in silent:
                 raise
 
     # Containers
@@ -216,7 +222,7 @@ class DockerEngine:
                 return
             # Engines word "it has just ended" in many ways; the state says it in one.
             facts = self.inspect(container)
-            if facts is not None and facts.exit is None:
+            if facts is not None and facts.state in ("running", "paused", "restarting"):
                 raise
 
     def logs(self, container: str, *, lines: int, max_bytes: int) -> bytes:

@@ -278,6 +278,12 @@ def pulled_digest(entry: object) -> str:
     return status.removeprefix("Digest: ") if re.fullmatch(rf"Digest: {_DIGEST.pattern}", status) else ""
 
 
+def imported_id(entry: object) -> str:
+    """The image ID an import's last entry names as the result, empty where it names none."""
+    status = _with_algorithm(text(entry, "status").strip())
+    return status if _DIGEST.fullmatch(status) else ""
+
+
 def built_id(entry: object) -> str:
     """The image ID a build stream's entry names as the result, empty where it names none."""
     match = re.fullmatch(r"Successfully built ([0-9a-f]{12,64})", text(entry, "stream").strip())

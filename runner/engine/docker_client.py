@@ -78,7 +78,8 @@ class Client(docker.APIClient):
 
     def send(self, request: requests.PreparedRequest, **kwargs: object) -> requests.Response:
         """Send a request with a time-out, whatever the caller left out."""
-        kwargs["timeout"] = self.remaining() if self._ends or not kwargs.get("timeout") else kwargs["timeout"]
+        if self._ends is not None or kwargs.get("timeout") is None:
+            kwargs["timeout"] = self.remaining()
         response = super().send(request, **kwargs)  # type: ignore[arg-type]  # what we were given
         if kwargs.get("stream"):
             self._streamed = response

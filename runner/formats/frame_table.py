@@ -520,7 +520,7 @@ def warm_up() -> None:
     rule = FrameTableFormat.model_validate(
         {"kind": "frame_table", "file": "{case}", "index": {"column": "t"}, "columns": {"x": {"labels": [0]}}}
     )
-    for content in (b"t,x\n0,0\n1,0\n", b"t,y\n0,a\n"):
+    for content in (b"t,x\n0,0\n1,0\n", b't,y\n0,a\n"', b"t;x\n0;nan\n5;\n", b"t,x\n\xff"):
         descriptor = os.memfd_create("warm", os.MFD_CLOEXEC)
         try:
             os.write(descriptor, content)

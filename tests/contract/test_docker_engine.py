@@ -86,7 +86,7 @@ def test_whole_specification_reaches_the_kernel(docker_bench: "Bench", tmp_path:
     assert (told["core"], told["files"], told["fsize"]) == ([0, 0], [99, 99], [1 << 20, 1 << 20])
     assert (told["cpus"], told["shm"], told["inodes"]) == (1, 8 << 20, 77)
     assert told["nets"] == ["lo"]
-    assert told["first"] in ("docker-init", "catatonit", "tini")
+    assert told["first"] in ("docker-init", "podman-init", "tini")
     assert told["stdin"] == ""
     assert "ro" in told["root"][1].split(",")
     assert "ro" in told["in"][1].split(",")
@@ -110,7 +110,7 @@ def test_build_leaves_out_the_ignored_and_a_volume_starts_empty(docker_bench: "B
         log=lines.append,
     )
     bench.images.append(image)
-    assert any(line.startswith("Step 2/4") for line in lines)
+    assert "COPY . /data/outputs/" in "".join(lines)
     assert bench.engine.image(image).healthcheck
     container = bench.started("stubborn", image_id=image)
     with tarfile.open(fileobj=io.BytesIO(b"".join(bench.engine.read_tree(container, "/data/outputs")))) as tar:
@@ -172,7 +172,7 @@ def test_one_engine_serves_many_threads(docker_bench: "Bench") -> None:
 def test_helper_image_has_nothing_of_its_bases_settings(docker_bench: "Bench") -> None:
     image = helper_image(docker_bench.engine, base=None)
     facts = docker_bench.engine.image(image)
-    assert HELPER_REFERENCE in facts.repo_tags
+    assert any(tag.endswith(HELPER_REFERENCE) for tag in facts.repo_tags)
     assert facts.labels == {HELPER_LABEL: "1"}
     assert (facts.entrypoint, facts.command, facts.volumes, facts.user) == ((), (), (), "")
     assert [entry.partition("=")[0] for entry in facts.environment] == ["PATH"]

@@ -176,9 +176,8 @@ HARDLY_LOOKING_AHEAD: dict[str, Method] = {
 
 
 def report(name: str, cuts: list[int]) -> None:
-    print(
-        f"{name}: median {np.median(cuts):g}, p95 {np.percentile(cuts, 95):g}, max {max(cuts)} cuts, {len(cuts)} found"
-    )
+    median, p95 = np.median(cuts), np.percentile(cuts, 95)
+    print(f"{name}: median {median:g}, p95 {p95:g}, max {max(cuts)} cuts; {len(cuts)} found")  # noqa: T201
 
 
 @pytest.mark.parametrize("name", CAUSAL)

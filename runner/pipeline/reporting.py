@@ -1,0 +1,376 @@
+"""Lays standings out as the view of the organisers' report, and writes it."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.catalog import LoadedChallenge
+from runner.causality.findings import Standing
+from runner.causality.verdict import CausalityOutcome
+from runner.challenge import Challenge, MissingCase, Task
+from runner.confine import Confine
+from runner.dataset import Case
+from runner.formats.contract import FrameTable, Problem
+from runner.formats.frame_table import Role, confined_read
+from runner.images import PinnedImage
+from runner.judge import CaseOutcome, problem_words
+from runner.pipeline.looking_ahead import CausalityFinding
+from runner.pipeline.record import RunRecord
+from runner.pipeline.standings import Board, Row, ScoredCase, Standings
+from runner.plan import budget_for, shortfalls, show_limit
+from runner.report.html import render
+from runner.report.view import (
+    CaseRow,
+    CausalityPicture,
+    CausalitySection,
+    Chip,
+    CutMark,
+    CutState,
+    Fact,
+    HintLine,
+    Label,
+    Leaderboard,
+    PendingCase,
+    ProblemLine,
+    RankedLine,
+    ReportView,
+    Ribbon,
+    Segment,
+    SubmissionSection,
+    TaskSection,
+    Tone,
+    UnrankedLine,
+)
+from runner.store import RunFolder, read_value, write_whole
+from runner.verdict import Verdict
+
+_BANNER = "contains hidden references, do not publish"
+_OUTCOME_TONES = {
+    CausalityOutcome.PASSED: Tone.GOOD,
+    CausalityOutcome.LEAKING: Tone.BAD,
+    CausalityOutcome.NOT_RUN: Tone.NEUTRAL,
+}
+_CUT_STATES = {
+    Standing.CLEAN: CutState.CLEAN,
+    Standing.LEAKING: CutState.CHANGED,
+    Standing.LENGTH_DEPENDENT: CutState.CHANGED,
+}
+_MISSING_WORDS = {
+    MissingCase.WORST: "A case without a valid prediction counts as the worst value of each metric.",
+    MissingCase.CHANCE: "A case without a valid prediction counts as the chance value of each metric.",
+    MissingCase.EXCLUDE: "A case for which a ranked submission has no valid prediction is left out for all.",
+    MissingCase.FAIL: "A submission without a valid prediction for every case is not ranked.",
+}
+
+
+def write_report(
+    run: RunFolder,
+    record: RunRecord,
+    loaded: LoadedChallenge,
+    cases: Mapping[str, Case],
+    standings: Standings,
+    confine: Confine,
+) -> None:
+    """Write the organisers' report of a run."""
+    view = _Layout(run, record, loaded.challenge, cases, confine).view(standings)
+    write_whole(run.report, render(view).encode())
+
+
+class _Layout:
+    """Turns standings into a view; reads references and predictions for the ribbons."""
+
+    def __init__(
+        self, run: RunFolder, record: RunRecord, challenge: Challenge, cases: Mapping[str, Case], confine: Confine
+    ) -> None:
+        self._run, self._record, self._challenge = run, record, challenge
+        self._cases, self._confine = cases, confine
+        self._references: dict[tuple[str, str], FrameTable] = {}
+
+    def view(self, standings: Standings) -> ReportView:
+        record, challenge = self._record, self._challenge
+        pending = [
+            PendingCase(
+                submission=row.submission.submission, case=case.outcome.case, reason=case.outcome.verdict.sentence
+            )
+            for board in standings.boards
+            for row in board.rows
+            for case in row.cases
+            if case.outcome.verdict.pending
+        ]
+        return ReportView(
+            title=challenge.title,
+            challenge=challenge.name,
+            version=challenge.version,
+            digest=record.challenge_digest,
+            banner=_BANNER if challenge.data == "hidden" else "",
+            run=self._facts(),
+            leaderboards=tuple(self._leaderboard(board) for board in standings.boards),
+            submissions=self._submissions(standings),
+            assumptions=_assumptions(challenge),
+            pending=tuple(pending),
+        )
+
+    def _facts(self) -> tuple[Fact, ...]:
+        record = self._record
+        facts = [
+            Fact(name="started", value=record.started),
+            Fact(name="proctor", value=record.proctor),
+            Fact(name="cases", value=f"{len(record.cases)}, {sum(case.frames for case in record.cases)} frames"),
+        ]
+        if record.host is not None:
+            engine = record.host.engine
+            facts += [
+                Fact(name="engine", value=f"{engine.name} {engine.version}, {engine.operating_system}"),
+                Fact(name="output held by", value=record.host.output),
+                Fact(name="GPUs", value=", ".join(record.host.gpus) or "none used"),
+                *self._tightened(),
+            ]
+        if self._challenge.reference_hardware:
+            facts.append(Fact(name="reference hardware", value=self._challenge.reference_hardware))
+        return tuple(facts)
+
+    def _tightened(self) -> list[Fact]:
+        assert self._record.host is not None
+        limits, longest = self._challenge.limits, max(case.media_seconds for case in self._record.cases)
+        budget = budget_for(limits, self._record.settings.ceiling, self._record.host.size, media_seconds=longest)
+        return [
+            Fact(
+                name=f"{short.limit} here",
+                value=f"{show_limit(short.limit, short.here)}, the challenge gives {show_limit(short.limit, short.challenge)}",
+            )
+            for short in shortfalls(limits, budget, media_seconds=longest)
+        ]
+
+    def _leaderboard(self, board: Board) -> Leaderboard:
+        primary, others = board.metrics[0], board.metrics[1:]
+        task, rule = self._challenge.tasks[board.task], self._challenge.ranking
+        higher = task.primary.higher_is_better
+        ends = sorted((primary.worst, 1.0 if higher else 0.0))
+        return Leaderboard(
+            title=task.title or board.task,
+            value_name=primary.title,
+            value_decimals=min(4, rule.precision),
+            better="higher is better" if higher else "lower is better",
+            method=f"{rule.method.replace('_', ' ')}; ties: {rule.ties}; rounded to {rule.precision} decimals before ranking",
+            metrics=tuple(metric.title for metric in others),
+            strip=(ends[0], ends[1]) if ends[0] < ends[1] else None,
+            ranked=tuple(
+                RankedLine(
+                    rank=row.rank,
+                    team=row.submission.team,
+                    submission=row.submission.submission,
+                    value=row.values[primary.name],
+                    metrics=tuple(row.values.get(metric.name) for metric in others),
+                    cases=tuple(case.score.values[primary.name] for case in row.cases if case.score),
+                )
+                for row in board.rows
+                if row.rank is not None
+            ),
+            unranked=tuple(
+                UnrankedLine(
+                    team=row.submission.team,
+                    submission=row.submission.submission,
+                    reason=row.reason,
+                    value=row.values.get(primary.name),
+                    metrics=tuple(row.values.get(metric.name) for metric in others),
+                )
+                for row in board.rows
+                if row.rank is None
+            ),
+        )
+
+    def _submissions(self, standings: Standings) -> tuple[SubmissionSection, ...]:
+        rows: dict[str, list[tuple[Board, Row]]] = {}
+        for board in standings.boards:
+            for row in board.rows:
+                rows.setdefault(row.submission.submission, []).append((board, row))
+        return tuple(self._submission(entries) for entries in rows.values())
+
+    def _submission(self, entries: list[tuple[Board, Row]]) -> SubmissionSection:
+        submission = entries[0][1].submission
+        image = self._run.image(submission.slug)
+        facts = [Fact(name="image", value=submission.image)]
+        if image.is_file():
+            facts.append(Fact(name="pinned as", value=read_value(image, PinnedImage).id))
+        if submission.received:
+            facts.append(Fact(name="received", value=submission.received))
+        return SubmissionSection(
+            submission=submission.submission,
+            team=submission.team,
+            status=submission.status.value,
+            standing=_standing([row for _, row in entries]),
+            facts=tuple(facts),
+            tasks=tuple(self._task(board, row) for board, row in entries if row.cases),
+            causality=tuple(
+                self._causality(board, row, finding)
+                for board, row in entries
+                if row.causality
+                for finding in row.causality.findings
+            ),
+        )
+
+    def _task(self, board: Board, row: Row) -> TaskSection:
+        task = self._challenge.tasks[board.task]
+        return TaskSection(
+            title=task.title or board.task,
+            metrics=tuple(metric.title for metric in board.metrics),
+            cases=tuple(self._case(board, case) for case in row.cases),
+        )
+
+    def _case(self, board: Board, case: ScoredCase) -> CaseRow:
+        outcome = case.outcome
+        verdict = outcome.verdict
+        table, problems, count = self._prediction(board.task, outcome)
+        return CaseRow(
+            case=outcome.case,
+            verdict=_verdict_chip(verdict),
+            blame=verdict.blame.value,
+            sentence=verdict.sentence,
+            notes=verdict.notes,
+            hints=tuple(HintLine(cause=hint.cause, fix=hint.fix) for hint in verdict.hints),
+            problems=problems,
+            problem_count=count,
+            run_seconds=outcome.seconds,
+            limit_seconds=outcome.limit,
+            scores=tuple(case.score.values[metric.name] if case.score else None for metric in board.metrics),
+            ribbons=self._ribbons(board.task, outcome.case, table) if table is not None else (),
+        )
+
+    def _prediction(self, task: str, outcome: CaseOutcome) -> tuple[FrameTable | None, tuple[ProblemLine, ...], int]:
+        rule = self._challenge.tasks[task].format
+        folder = self._run.attempt(outcome.submission, outcome.task, outcome.case, "full", outcome.attempt)
+        path = folder / "predictions" / rule.file.replace("{case}", "prediction")
+        if not path.is_file():
+            return None, (), 0
+        frames = len(self._cases[outcome.case].frames)
+        reading = confined_read(self._confine, rule, path, frames=frames, role=Role.PREDICTION)
+        problems = tuple(_problem_line(problem) for problem in reading.problems)
+        return reading.table, problems, reading.problem_count
+
+    def _reference(self, task: str, case: str) -> FrameTable:
+        if (task, case) not in self._references:
+            found = self._cases[case]
+            rule = self._challenge.tasks[task].format
+            reading = confined_read(self._confine, rule, found.reference, frames=len(found.frames), role=Role.REFERENCE)
+            assert reading.table is not None
+            self._references[task, case] = reading.table
+        return self._references[task, case]
+
+    def _ribbons(self, task: str, case: str, table: FrameTable) -> tuple[Ribbon, ...]:
+        reference = self._reference(task, case)
+        return tuple(
+            Ribbon(
+                title=name,
+                frames=table.frames,
+                fps=self._cases[case].fps,
+                labels=_labels(self._challenge.tasks[task], name),
+                reference=segments(reference.columns[name]),
+                prediction=segments(labels),
+            )
+            for name, labels in table.columns.items()
+        )
+
+    def _causality(self, board: Board, row: Row, finding: CausalityFinding) -> CausalitySection:
+        verdict = finding.verdict
+        facts = [
+            Fact(
+                name="cuts",
+                value=f"{verdict.cuts_tested} of {verdict.cuts_possible} possible, {verdict.random_cuts} drawn at random",
+            ),
+            Fact(name="noise", value=f"{verdict.noise:.2%} of frames differ between two runs of the whole sequence"),
+        ]
+        if verdict.bound is not None:
+            facts.append(Fact(name="at 95 %", value=f"at most {verdict.bound:.1%} of the cut points can leak"))
+        outcome = next(case.outcome for case in row.cases if case.outcome.case == finding.case)
+        table, _, _ = self._prediction(board.task, outcome)
+        return CausalitySection(
+            case=finding.case,
+            outcome=Chip(word=verdict.outcome.value, tone=_OUTCOME_TONES.get(verdict.outcome, Tone.WARNING)),
+            text=verdict.detail,
+            facts=tuple(facts),
+            pictures=self._pictures(board.task, finding, table) if table is not None else (),
+        )
+
+    def _pictures(self, task: str, finding: CausalityFinding, table: FrameTable) -> tuple[CausalityPicture, ...]:
+        leak = finding.verdict.first_leak
+        marks = tuple(
+            CutMark(frames=cut.frames, random=cut.random, state=_CUT_STATES.get(cut.standing, CutState.UNDECIDED))
+            for cut in finding.verdict.cuts
+        )
+        shown = [leak.column] if leak else list(table.columns)
+        return tuple(
+            CausalityPicture(
+                full=Ribbon(
+                    title=name,
+                    frames=table.frames,
+                    fps=self._cases[finding.case].fps,
+                    labels=_labels(self._challenge.tasks[task], name),
+                    reference=None,
+                    prediction=segments(table.columns[name]),
+                ),
+                cuts=marks,
+                leak_frame=leak.frame if leak else None,
+            )
+            for name in shown
+        )
+
+
+def segments(labels: NDArray[np.int64]) -> tuple[Segment, ...]:
+    """Run-length segments of labels of shape ``(frames,)``."""
+    if not len(labels):
+        return ()
+    starts = np.concatenate(([0], 1 + np.flatnonzero(labels[1:] != labels[:-1])))
+    stops = np.append(starts[1:], len(labels))
+    return tuple(
+        Segment(label=int(labels[start]), start=int(start), stop=int(stop))
+        for start, stop in zip(starts, stops, strict=True)
+    )
+
+
+def _labels(task: Task, column: str) -> tuple[Label, ...]:
+    rule = task.format.columns[column]
+    numbers = dict.fromkeys((*rule.labels, *rule.reference_only))
+    return tuple(Label(number=number, name=str(number)) for number in numbers)
+
+
+def _problem_line(problem: Problem) -> ProblemLine:
+    place = [f"line {problem.row}"] if problem.row is not None else []
+    place += [problem.column] if problem.column else []
+    bare = Problem(what=problem.what, value=problem.value)
+    return ProblemLine(place=", ".join(place), what=problem_words(bare, with_value=True))
+
+
+def _verdict_chip(verdict: Verdict) -> Chip:
+    tone = Tone.GOOD if verdict.accepted else Tone.WAITING if verdict.pending else Tone.BAD
+    return Chip(word=verdict.word.value, tone=tone)
+
+
+def _standing(rows: list[Row]) -> Chip:
+    if any(case.outcome.verdict.pending for row in rows for case in row.cases):
+        return Chip(word="pending", tone=Tone.WAITING)
+    if any(row.rank is not None for row in rows):
+        return Chip(word="ranked", tone=Tone.GOOD)
+    if any(row.values for row in rows) and all(row.submission.status.ranked is False for row in rows):
+        return Chip(word="shown only", tone=Tone.NEUTRAL)
+    return Chip(word="not ranked", tone=Tone.BAD)
+
+
+def _assumptions(challenge: Challenge) -> tuple[str, ...]:
+    """The policies in sentences, for a methods section."""
+    rule = challenge.ranking
+    sentences = [
+        f"Ranks follow {rule.method.replace('_', ' ')}; ties take the {'smallest rank' if rule.ties == 'min' else 'mean of their ranks'}.",
+        "Run time is the engine's FinishedAt minus StartedAt; image pull and container creation do not count.",
+        "A run that missed its limit by at most 20 %, or ran beside others, was repeated once alone; the better time counts.",
+    ]
+    sentences += [f"Task {name}: {_MISSING_WORDS[task.missing_case]}" for name, task in challenge.tasks.items()]
+    checked = challenge.causality
+    if checked.method != "off":
+        sentences.append(
+            f"Causality was checked on {checked.on} case(s) with at most {checked.cuts} cuts, confirmed by repetition and by an "
+            f"altered future of the same length; a leak means: {checked.on_leak.value}; a dependence on length: "
+            f"{checked.length_dependence.value}."
+        )
+    sentences.append("A submission without any accepted case is not ranked.")
+    return tuple(sentences)

@@ -1,0 +1,51 @@
+"""The report: plain values in, one self-contained HTML file out."""
+
+from runner.report.drawing import segments_of
+from runner.report.html import render
+from runner.report.view import (
+    CaseRow,
+    CausalityPicture,
+    CausalitySection,
+    Chip,
+    CutMark,
+    CutState,
+    Fact,
+    HintLine,
+    Label,
+    Leaderboard,
+    PendingCase,
+    ProblemLine,
+    RankedLine,
+    ReportView,
+    Ribbon,
+    Segment,
+    SubmissionSection,
+    TaskSection,
+    Tone,
+    UnrankedLine,
+)
+
+__all__ = [
+    "CaseRow",
+    "CausalityPicture",
+    "CausalitySection",
+    "Chip",
+    "CutMark",
+    "CutState",
+    "Fact",
+    "HintLine",
+    "Label",
+    "Leaderboard",
+    "PendingCase",
+    "ProblemLine",
+    "RankedLine",
+    "ReportView",
+    "Ribbon",
+    "Segment",
+    "SubmissionSection",
+    "TaskSection",
+    "Tone",
+    "UnrankedLine",
+    "render",
+    "segments_of",
+]

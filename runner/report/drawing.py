@@ -1,0 +1,308 @@
+"""Geometry of the pictures: views in, positions out; what the template then only writes down.
+
+Positions along the time axis are percentages of the picture's width, so that a picture fits any screen while its text
+keeps its size. Colour is never alone: the legend's position gives one of eight hues that stay apart under the common
+colour-vision deficiencies (P. Tol, "Colour schemes", SRON/EPS/TN/09-002, scheme *muted*) and, from the ninth label on, a
+texture; wide segments carry their label as text, all others as a tooltip.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.report.view import CausalityPicture, CutMark, CutState, Label, Ribbon, Segment
+
+HUES = 8
+TEXTURES = 4
+"""Plain, two hatchings, dots."""
+
+MOST_TOOLTIPS = 400
+"""Segments of a band beyond which they carry neither tooltip nor text: the page would grow, and nobody could hit them."""
+
+_WIDE_PIXELS, _NARROW_PIXELS, _CHARACTER, _PADDING = 9.0, 3.0, 6.6, 8.0
+"""Pixels for a per cent of the width on a desk and on a phone; of a character of segment text; around it."""
+
+_NICE = (1, 2, 5, 10, 15, 20, 30, 50, 60, 100, 120, 200, 300, 500, 600, 900, 1000, 1200, 1800, 2000, 3000, 3600, 5000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A drawn segment.
+
+    Attributes:
+        x: Left edge, per cent.
+        width: Per cent.
+        style: Class of hue and texture.
+        tooltip: Label and frames; empty in crowded bands.
+        wide: Text that fits on a desk, narrow: on a phone.
+    """
+
+    x: float
+    width: float
+    style: str
+    tooltip: str = ""
+    wide: str = ""
+    narrow: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Band:
+    """A row of blocks under its name."""
+
+    name: str
+    y: int
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tick:
+    """A mark on the frame axis."""
+
+    x: float
+    text: str
+    anchor: Literal["start", "middle", "end"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """An entry of the legend."""
+
+    style: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A tested cut: its place, its shape and what it says."""
+
+    x: float
+    y: int
+    style: str
+    random: bool
+    tooltip: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A ribbon, ready to be written down.
+
+    Attributes:
+        title: Name of the picture.
+        description: The same in words, for those who cannot see it.
+        bands: Rows of blocks, from the top.
+        differences: Where reference and prediction differ, between the bands.
+        difference_y: Their row.
+        marks: Tested cuts.
+        leak_x: Where the first changed frame lies, None for none.
+        ticks: For a desk and for a phone.
+        legend: Labels that occur.
+        axis_y: Row of the axis.
+        height: Pixels.
+    """
+
+    title: str
+    description: str
+    bands: tuple[Band, ...]
+    differences: tuple[Block, ...] = ()
+    difference_y: int = 0
+    marks: tuple[Mark, ...] = ()
+    leak_x: float | None = None
+    wide_ticks: tuple[Tick, ...]
+    narrow_ticks: tuple[Tick, ...]
+    legend: tuple[Key, ...]
+    axis_y: int
+    height: int
+
+
+BAND_HEIGHT = 24
+_NAME_HEIGHT = 16
+_AXIS_HEIGHT = 22
+
+
+def segments_of(labels: Iterable[int] | NDArray[np.int64]) -> tuple[Segment, ...]:
+    """Run lengths of labels, one a frame."""
+    row = np.asarray(labels if isinstance(labels, np.ndarray) else list(labels), dtype=np.int64)
+    if row.size == 0:
+        return ()
+    bounds = [0, *(1 + np.flatnonzero(np.diff(row))).tolist(), row.size]
+    return tuple(
+        Segment(label=int(row[start]), start=start, stop=stop)
+        for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
+    )
+
+
+def style_of(position: int) -> str:
+    """Class of the label at a position of the legend; the same again after 32."""
+    return f"k{position % (HUES * TEXTURES)}"
+
+
+def draw_ribbon(ribbon: Ribbon) -> Picture:
+    """Reference above prediction, differences between them, one axis."""
+    bands: list[Band] = []
+    y = 0
+    differences: tuple[Block, ...] = ()
+    difference_y = 0
+    if ribbon.reference is not None:
+        bands.append(_band("Reference", y, ribbon, ribbon.reference))
+        y += _NAME_HEIGHT + BAND_HEIGHT
+    if ribbon.reference is not None and ribbon.prediction is not None:
+        differences = _differences(ribbon.reference, ribbon.prediction, ribbon.frames)
+        difference_y = y + 3
+        y += 10
+    if ribbon.prediction is not None:
+        bands.append(_band("Prediction", y, ribbon, ribbon.prediction))
+        y += _NAME_HEIGHT + BAND_HEIGHT
+    return Picture(
+        title=f"{ribbon.title} over {ribbon.frames} frames",
+        description=_describe(ribbon),
+        bands=tuple(bands),
+        differences=differences,
+        difference_y=difference_y,
+        wide_ticks=ticks(ribbon.frames, 10),
+        narrow_ticks=ticks(ribbon.frames, 4),
+        legend=_legend(ribbon),
+        axis_y=y + 2,
+        height=y + _AXIS_HEIGHT,
+    )
+
+
+def draw_causality(picture: CausalityPicture) -> Picture:
+    """The full run, under it the cuts: aimed ones in a row, random ones in the next."""
+    ribbon = picture.full
+    band = _band("Full run", 0, ribbon, ribbon.prediction or ())
+    rows = _NAME_HEIGHT + BAND_HEIGHT
+    changed = sum(cut.state is CutState.CHANGED for cut in picture.cuts)
+    leak = "" if picture.leak_frame is None else f" The first changed frame is {picture.leak_frame}."
+    return Picture(
+        title=f"{ribbon.title}: cuts tested",
+        description=f"{len(picture.cuts)} cuts of {ribbon.frames} frames tested, {changed} changed an answer.{leak}",
+        bands=(band,),
+        marks=tuple(_mark(cut, ribbon.frames, rows) for cut in picture.cuts),
+        leak_x=None if picture.leak_frame is None else _percent(picture.leak_frame + 0.5, ribbon.frames),
+        wide_ticks=ticks(ribbon.frames, 10),
+        narrow_ticks=ticks(ribbon.frames, 4),
+        legend=_legend(ribbon),
+        axis_y=rows + 32,
+        height=rows + 32 + _AXIS_HEIGHT - 2,
+    )
+
+
+def place(value: float, low: float, high: float) -> float:
+    """Where a value lies between two ends, per cent, kept inside."""
+    return round(100 * min(1.0, max(0.0, (value - low) / (high - low))), 2) if high > low else 50.0
+
+
+def _percent(frame: float, frames: int) -> float:
+    return round(100 * frame / frames, 3) if frames else 0.0
+
+
+def _band(name: str, y: int, ribbon: Ribbon, segments: tuple[Segment, ...]) -> Band:
+    positions = {label.number: position for position, label in enumerate(ribbon.labels)}
+    names = {label.number: label.name for label in ribbon.labels}
+    crowded = len(segments) > MOST_TOOLTIPS
+    blocks = []
+    for segment in segments:
+        left, right = _percent(segment.start, ribbon.frames), _percent(segment.stop, ribbon.frames)
+        number = segment.label
+        bare = Block(x=left, width=round(right - left, 3), style=style_of(positions.get(number, number)))
+        blocks.append(bare if crowded else _with_text(bare, segment, names.get(number, str(number)), ribbon.fps))
+    return Band(name=name, y=y, blocks=tuple(blocks))
+
+
+def _with_text(block: Block, segment: Segment, name: str, fps: float) -> Block:
+    last = segment.stop - 1
+    where = f"frame {segment.start}" if last == segment.start else f"frames {segment.start}–{last}"
+    when = f"{clock(segment.start / fps)}–{clock(segment.stop / fps)}" if fps > 0 else ""
+    return Block(
+        x=block.x,
+        width=block.width,
+        style=block.style,
+        tooltip=f"{name}: {where}" + (f", {when}" if when else ""),
+        wide=_fitting(block.width * _WIDE_PIXELS, name, str(segment.label)),
+        narrow=_fitting(block.width * _NARROW_PIXELS, name, str(segment.label)),
+    )
+
+
+def _fitting(pixels: float, *texts: str) -> str:
+    """The first text that fits, else none."""
+    return next((text for text in texts if len(text) * _CHARACTER + _PADDING <= pixels), "")
+
+
+def clock(seconds: float) -> str:
+    """``1:02:03`` or ``2:03``; with a decimal under a minute's worth of detail is of no use here, so whole seconds."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _per_frame(segments: tuple[Segment, ...], frames: int) -> NDArray[np.int64]:
+    row = np.full(frames, np.iinfo(np.int64).min)
+    for segment in segments:
+        row[segment.start : segment.stop] = segment.label
+    return row
+
+
+def _differences(one: tuple[Segment, ...], other: tuple[Segment, ...], frames: int) -> tuple[Block, ...]:
+    differ = _per_frame(one, frames) != _per_frame(other, frames)
+    return tuple(
+        Block(
+            x=_percent(s.start, frames), width=round(_percent(s.stop, frames) - _percent(s.start, frames), 3), style="x"
+        )
+        for s in segments_of(differ.astype(np.int64))
+        if s.label
+    )
+
+
+def _describe(ribbon: Ribbon) -> str:
+    if ribbon.prediction is None:
+        return "There is no valid prediction."
+    if ribbon.reference is None:
+        return f"The prediction has {len(ribbon.prediction)} segments."
+    same = _per_frame(ribbon.reference, ribbon.frames) == _per_frame(ribbon.prediction, ribbon.frames)
+    share = 100 * float(same.mean()) if ribbon.frames else 0.0
+    return (
+        f"The reference has {len(ribbon.reference)} segments, the prediction {len(ribbon.prediction)}; "
+        f"they agree on {share:.1f} % of frames."
+    )
+
+
+def _legend(ribbon: Ribbon) -> tuple[Key, ...]:
+    met = {s.label for s in (*(ribbon.reference or ()), *(ribbon.prediction or ()))}
+    known = [(style_of(i), label) for i, label in enumerate(ribbon.labels) if label.number in met]
+    strange = sorted(met - {label.number for label in ribbon.labels})
+    known += [(style_of(number), Label(number=number, name=str(number))) for number in strange]
+    return tuple(Key(style=style, name=_key_name(label)) for style, label in known)
+
+
+def _key_name(label: Label) -> str:
+    return label.name if label.name == str(label.number) else f"{label.number} {label.name}"
+
+
+def ticks(frames: int, most: int) -> tuple[Tick, ...]:
+    """At most ``most`` round frame numbers along the axis, from 0; the last is left out where it would stick out."""
+    if frames <= 0:
+        return ()
+    step = next((n for n in _NICE if frames / n < most), None) or -(-frames // most)
+    marks = [Tick(x=_percent(f, frames), text=str(f), anchor="middle") for f in range(step, frames, step)]
+    return (Tick(x=0.0, text="0", anchor="start"), *(mark for mark in marks if mark.x <= 96))
+
+
+_CUT_WORDS = {
+    CutState.CLEAN: "no answer changed",
+    CutState.CHANGED: "an answer changed",
+    CutState.UNDECIDED: "no result",
+}
+
+
+def _mark(cut: CutMark, frames: int, top: int) -> Mark:
+    aim = "random" if cut.random else "aimed"
+    return Mark(
+        x=_percent(cut.frames, frames),
+        y=top + (23 if cut.random else 9),
+        style=cut.state.value,
+        random=cut.random,
+        tooltip=f"{aim} cut after {cut.frames} frames: {_CUT_WORDS[cut.state]}",
+    )

@@ -1,0 +1,138 @@
+"""Wrong input: one message with place and remedy, the right exit code, no traceback, nothing written."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "challenges/pitvis2023/sample"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+def proctor(*arguments: str | Path, **environment: str) -> Ran:
+    """Run ``proctor`` to its end."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PROCTOR_")}
+    kept |= {"PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": "/nonexistent", **environment}
+    command = [sys.executable, "-m", "runner.cli", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=kept, timeout=120)
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def _evaluate(
+    tmp_path: Path, *, challenge: str | Path = "pitvis2023", data: Path = SAMPLE, teams: str = "", **env: str
+) -> Ran:
+    path = tmp_path / "teams.yaml"
+    path.write_text(teams or "submissions:\n  - {submission: a, team: A, image: proctor-test/none:1}\n")
+    return proctor(
+        "evaluate", challenge, "--data", data, "--submissions", path, "--out", tmp_path / "run", "--allow-cpu", **env
+    )
+
+
+def _told(ran: Ran, code: int, *words: str) -> None:
+    assert ran.code == code, ran.out + ran.err
+    assert "Traceback" not in ran.err
+    for word in words:
+        assert word in ran.err, ran.err
+
+
+def test_an_unknown_key_of_challenge_yaml_is_named_with_line_and_suggestion(tmp_path: Path) -> None:
+    folder = tmp_path / "challenge"
+    folder.mkdir()
+    text = (ROOT / "challenges/pitvis2023/challenge.yaml").read_text().replace("  memory: 32 GiB", "  memroy: 32 GiB")
+    (folder / "challenge.yaml").write_text(text)
+    line = next(number for number, found in enumerate(text.splitlines(), 1) if "memroy" in found)
+    _told(_evaluate(tmp_path, challenge=folder), 2, f"challenge.yaml:{line}", "memroy", "memory")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_challenge_is_named_with_what_there_is(tmp_path: Path) -> None:
+    _told(_evaluate(tmp_path, challenge="pitvis2032"), 2, "pitvis2032", "pitvis2023")
+
+
+def test_a_missing_data_folder_is_named(tmp_path: Path) -> None:
+    _told(_evaluate(tmp_path, data=tmp_path / "nowhere"), 2, "nowhere", "--data")
+
+
+def test_a_doubled_submission_is_named_with_its_lines(tmp_path: Path) -> None:
+    teams = "submissions:\n  - {submission: a, team: A, image: x}\n  - {submission: a, team: B, image: y}\n"
+    _told(_evaluate(tmp_path, teams=teams), 2, "'a'", "twice", "teams.yaml")
+
+
+def test_an_engine_that_does_not_run_is_named_with_the_way_to_start_it(tmp_path: Path) -> None:
+    ran = _evaluate(tmp_path, DOCKER_HOST=f"unix://{tmp_path}/none.sock")
+    _told(ran, 3, "none.sock", "next")
+
+
+@pytest.mark.engine
+@pytest.mark.root
+def test_an_image_that_does_not_exist_is_named_with_its_submission(tmp_path: Path) -> None:
+    _told(_evaluate(tmp_path), 2, "submission 'a'", "proctor-test/none:1")
+
+
+@pytest.mark.engine
+@pytest.mark.root
+def test_several_images_that_do_not_exist_are_all_named(tmp_path: Path) -> None:
+    teams = "submissions:\n  - {submission: a, team: A, image: proctor-test/n1:1}\n  - {submission: b, team: B, image: gone.tar}\n"
+    _told(_evaluate(tmp_path, teams=teams), 2, "2 images", "submission 'a'", "submission 'b'", "gone.tar")
+
+
+def test_a_run_folder_of_another_challenge_is_refused(tmp_path: Path) -> None:
+    from runner.pipeline.record import RunRecord  # noqa: PLC0415
+    from runner.settings import Settings  # noqa: PLC0415
+    from runner.store import write_value  # noqa: PLC0415
+
+    record = RunRecord(
+        proctor="0", challenge="other", challenge_version="3", challenge_digest="ab" * 32, data=SAMPLE, cases=(),
+        submissions=(), base=tmp_path, settings=Settings(), sources={}, allow_cpu=True, started="",
+    )  # fmt: skip
+    write_value(tmp_path / "run" / "run.json", record)
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    ran = _evaluate(tmp_path, DOCKER_HOST=f"unix://{tmp_path}/none.sock")
+    # The engine is asked first: a host that cannot run anything says so before anything is read or written.
+    assert ran.code == 3
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+
+
+@pytest.mark.engine
+def test_a_run_folder_of_another_challenge_is_refused_and_kept(tmp_path: Path) -> None:
+    test_a_run_folder_of_another_challenge_is_refused(tmp_path)
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    _told(_evaluate(tmp_path), 2, "'other' version 3", "--out")
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+
+
+def test_a_folder_that_is_no_run_is_named() -> None:
+    _told(proctor("resume", "/tmp"), 2, "is not a run folder", "--out")
+
+
+def test_a_wrong_setting_names_its_source(tmp_path: Path) -> None:
+    _told(_evaluate(tmp_path, PROCTOR_JOBS="none"), 2, "jobs", "'none'", "environment")
+
+
+def test_a_wrong_flag_is_a_usage_error() -> None:
+    ran = proctor("evaluate", "--dat", "x")
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+
+
+def test_check_without_an_engine_names_the_way_to_start_it(tmp_path: Path) -> None:
+    ran = proctor("check", "x", "--challenge", "pitvis2023", DOCKER_HOST=f"unix://{tmp_path}/none.sock")
+    _told(ran, 3, "none.sock")
+
+
+def test_init_does_not_overwrite(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("x")
+    _told(proctor("init", "pitvis2023", tmp_path), 2, "not empty")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

@@ -1,0 +1,425 @@
+"""A frame table: right ones are read, and of wrong ones every problem is named in our own words."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from runner.challenge.formats import ColumnRule, FrameTableFormat, IndexRule
+from runner.confine import Confine, ConfinedFailure, FailureKind, Privileges, Reply
+from runner.errors import UsageError
+from runner.formats import frame_table as module
+from runner.formats.contract import Reading
+from runner.formats.frame_table import Role, confined_read, legal_labels, read_frame_table
+
+RULE = FrameTableFormat(
+    kind="frame_table",
+    file="{case}.csv",
+    index=IndexRule(column="int_time"),
+    columns={"int_step": ColumnRule(labels=tuple(range(-1, 15)), prediction_only=(0,), reference_only=(99,))},
+)
+NOT_A_LABEL = "is not a label: -1 to 14 are"
+
+
+def read(
+    text: str | bytes,
+    *,
+    frames: int | None = 3,
+    role: Role = Role.PREDICTION,
+    rule: FrameTableFormat = RULE,
+) -> Reading:
+    descriptor = os.memfd_create("table")
+    try:
+        os.write(descriptor, text.encode() if isinstance(text, str) else text)
+        return read_frame_table(rule, descriptor, frames=frames, role=role)
+    finally:
+        os.close(descriptor)
+
+
+def sentences(text: str | bytes, **how: object) -> list[str]:
+    reading = read(text, **how)  # type: ignore[arg-type]
+    assert reading.table is None
+    assert reading.problem_count == len(reading.problems)
+    return [problem.what for problem in reading.problems]
+
+
+def table(rows: Sequence[tuple[object, object]], header: str = "int_time,int_step") -> str:
+    return "".join(f"{line}\n" for line in [header, *(f"{time},{step}" for time, step in rows)])
+
+
+def test_a_right_table_is_read() -> None:
+    reading = read("int_time,int_step\n0,-1\n1,14\n2,0\n")
+    assert reading.problems == ()
+    assert reading.table is not None
+    assert reading.table.frames == 3
+    assert reading.table.columns["int_step"].tolist() == [-1, 14, 0]
+    assert reading.table.columns["int_step"].dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int_step,int_time\n-1,0\n14,1\n0,2\n",
+        "int_time,int_step\r\n0,-1\r\n1,14\r\n2,0\r\n",
+        '\ufeff"int_time","int_step"\n"0","-1"\n1,14\n2,0',
+        "int_time,int_step\n00000,-1\n00001,14\n00002,00\n\n",
+    ],
+)
+def test_the_same_table_in_other_clothes(text: str) -> None:
+    reading = read(text)
+    assert reading.table is not None
+    assert reading.table.columns["int_step"].tolist() == [-1, 14, 0]
+
+
+@pytest.mark.parametrize(
+    ("header", "problems"),
+    [
+        ("int_time,int_setp", ["column 2 is not named exactly 'int_step', which is missing: did you mean it?"]),
+        ("Int_Time,int_step", ["column 1 is not named exactly 'int_time', which is missing: did you mean it?"]),
+        ("int_time, int_step", ["column 2 is not named exactly 'int_step', which is missing: did you mean it?"]),
+        ("int_time,zzz", ["column 2 is not asked for: the columns are int_time, int_step", "there is no column 'int_step'"]),
+        ("int_time,int_time", ["column 2 is 'int_time' again, as column 1", "there is no column 'int_step'"]),
+        ("x,y", ["column 1 is not asked for: the columns are int_time, int_step",
+                 "column 2 is not asked for: the columns are int_time, int_step",
+                 "there is no column 'int_time'", "there is no column 'int_step'"]),
+    ],
+)  # fmt: skip
+def test_headers(header: str, problems: list[str]) -> None:
+    assert sentences(table([(0, 1), (1, 1), (2, 1)], header)) == problems
+
+
+def test_the_index_that_pandas_writes_is_recognised() -> None:
+    assert sentences(",int_time,int_step\n0,0,1\n1,1,1\n2,2,1\n") == [
+        "column 1 has no name: is it an index? (pandas: to_csv(..., index=False))"
+    ]
+
+
+def test_a_missing_header_is_one_problem_and_the_rows_are_still_read() -> None:
+    assert sentences("0,1\n1,1\n2,77\n") == [
+        "there is no header: the first row must be int_time,int_step",
+        f"row 3: int_step {NOT_A_LABEL}",
+    ]
+
+
+def test_a_header_in_the_middle_is_named() -> None:
+    assert sentences(table([(0, 1), ("int_time", "int_step"), (1, 1), (2, 1)])) == [
+        "row 3: the header stands here again"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("separator", "name"), [(";", "a semicolon"), ("\t", "a tab"), (" ", "a space"), ("|", "a bar")]
+)
+def test_a_wrong_separator_is_one_problem(separator: str, name: str) -> None:
+    text = table([(0, 1), (1, 1), (2, 1)]).replace(",", separator)
+    assert sentences(text) == [f"the fields are separated by {name} where a comma is due"]
+
+
+def test_another_separator_may_be_the_right_one() -> None:
+    rule = RULE.model_copy(update={"separator": "\t"})
+    assert read("int_time\tint_step\n0\t1\n", frames=1, rule=rule).table is not None
+    assert sentences("int_time,int_step\n0,1\n", frames=1, rule=rule) == [
+        "the fields are separated by a comma where a tab is due"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "fault"),
+    [
+        ("15", NOT_A_LABEL),
+        ("99", NOT_A_LABEL),
+        ("-2", NOT_A_LABEL),
+        ("", "is empty"),
+        ("nan", "is no number (NaN, infinite or null)"),
+        ("3.0", "is a decimal number: ids are whole numbers, write 3 and not 3.0"),
+        ("\u0663", "is not a whole number: only the digits 0 to 9 and a minus sign are read"),
+        ("1_0", "is not a whole number: only the digits 0 to 9 and a minus sign are read"),
+        ("suture", "is not a whole number: only the digits 0 to 9 and a minus sign are read"),
+    ],
+)
+def test_labels(cell: str, fault: str) -> None:
+    reading = read(table([(0, 1), (1, cell), (2, 1)]))
+    (problem,) = reading.problems
+    assert (problem.what, problem.row, problem.column, problem.value) == (
+        f"row 3: int_step {fault}",
+        3,
+        "int_step",
+        ascii(cell),
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "problems"),
+    [
+        ([], ["there are no rows under the header; 3 are due"]),
+        ([0, 2], ["row 3: int_time is 2 where 1 was due: the row for frame 1 is missing"]),
+        ([1, 2], ["row 2: int_time is 1 where 0 was due: the row for frame 0 is missing"]),
+        ([0, 1], ["row 4: the table ends too early: the row for frame 2 is missing"]),
+        ([0], ["row 3: the table ends too early: the rows for frames 1 to 2 are missing (2)"]),
+        ([0, 1, 2, 3], ["row 5: int_time 3 is beyond the last frame, 2"]),
+        ([0, 1, 2, 3, 4, 5], ["row 5: int_time 3 is beyond the last frame, 2; 3 rows are too many"]),
+        ([0, 1, 1, 2], ["row 4: int_time 1 stands here again, as in row 3"]),
+        ([0, 2, 1], ["row 4: int_time 1 comes after 2: rows must be in order"]),
+        ([0, 1, -1, 2], ["row 4: int_time -1 is no frame: 0, 1, … are"]),
+        ([1, 2, 3], ["row 2: int_time starts at 1 where 0 is due"]),
+        ([0, 24, 48], ["int_time rises by 24 a row where 1 is due"]),
+        ([0, 10**14, 2], ["row 3: int_time a number far out of range is beyond the last frame, 2",
+                          "row 4: int_time is 2 where 1 was due: the row for frame 1 is missing"]),
+        ([2, 1, 0], ["row 3: int_time 1 comes after 2: rows must be in order",
+                     "row 4: int_time 0 comes after 2: rows must be in order"]),
+    ],
+)  # fmt: skip
+def test_the_index(times: list[int], problems: list[str]) -> None:
+    assert sentences(table([(number, 1) for number in times])) == problems
+
+
+def test_missing_rows_are_named_as_ranges() -> None:
+    times = [*range(300), *range(310, 400), *range(401, 600)]
+    assert sentences(table([(number, 1) for number in times]), frames=605) == [
+        "row 302: int_time is 310 where 300 was due: the rows for frames 300 to 309 are missing (10)",
+        "row 392: int_time is 401 where 400 was due: the row for frame 400 is missing",
+        "row 591: the table ends too early: the rows for frames 600 to 604 are missing (5)",
+    ]
+
+
+def test_a_row_whose_number_cannot_be_read_is_not_missing_as_well() -> None:
+    assert sentences(table([(0, 1), ("x", 1), (2, 1)])) == [
+        "row 3: int_time is not a whole number: only the digits 0 to 9 and a minus sign are read"
+    ]
+    assert sentences("int_time,int_step\n0,1\n1\n2,1\n") == ["row 3: there are 1 fields where 2 are due"]
+
+
+def test_an_index_may_start_and_step_as_it_likes() -> None:
+    rule = RULE.model_copy(update={"index": IndexRule(column="int_time", first=10, step=5)})
+    assert read(table([(10, 1), (15, 1), (20, 1)]), rule=rule).table is not None
+    assert sentences(table([(10, 1), (20, 1)]), rule=rule) == [
+        "row 3: int_time is 20 where 15 was due: the row for frame 15 is missing"
+    ]
+    assert sentences(table([(10, 1), (12, 1), (15, 1), (20, 1)]), rule=rule) == [
+        "row 3: int_time 12 is no frame: 10, 15, … are"
+    ]
+
+
+def test_all_problems_are_listed_in_the_order_of_the_file() -> None:
+    assert sentences("int_time,int_step\n0,nan\n1,2,3\n\n3,15\n", frames=5) == [
+        "row 2: int_step is no number (NaN, infinite or null)",
+        "row 3: there are 3 fields where 2 are due",
+        "row 4: the row is empty",
+        f"row 5: int_step {NOT_A_LABEL}",
+        "row 5: int_time is 3 where 2 was due: the row for frame 2 is missing",
+        "row 6: the table ends too early: the row for frame 4 is missing",
+    ]
+
+
+def test_all_are_counted_and_fifty_are_kept() -> None:
+    reading = read(table([(number, "3.0") for number in range(3600)]), frames=3600)
+    assert (len(reading.problems), reading.problem_count) == (50, 3600)
+    assert [problem.row for problem in reading.problems] == list(range(2, 52))
+
+
+def test_no_sentence_holds_a_byte_of_the_container() -> None:
+    text = 'int_time,SECRET,SECRET2\nSECRET,SECRET,"SECRET\n0,SECRET,1\n'
+    assert "SECRET" not in "".join(sentences(text))
+
+
+def test_references_have_labels_and_columns_of_their_own() -> None:
+    header = "int_video,int_time,int_step,int_instrument1,int_instrument2\n"
+    text = header + "1,0,-1,-1,-2\n1,1,99,8,-2\n1,2,14,x,\n"
+    reading = read(text, role=Role.REFERENCE)
+    assert reading.table is not None
+    assert {name: column.tolist() for name, column in reading.table.columns.items()} == {"int_step": [-1, 99, 14]}
+    assert sentences(text)[:2] == [
+        "column 1 is not asked for: the columns are int_time, int_step",
+        "column 4 is not asked for: the columns are int_time, int_step",
+    ]
+
+
+def test_a_label_that_only_predictions_may_hold_is_the_organisers_error() -> None:
+    text = table([(0, 0), (1, 1), (2, 1)])
+    assert read(text).table is not None
+    assert sentences(text, role=Role.REFERENCE) == ["row 2: int_step is not a label: -1, 1 to 14, 99 are"]
+    assert legal_labels(RULE.columns["int_step"], Role.REFERENCE) == {-1, *range(1, 15), 99}
+
+
+def test_further_columns_may_be_allowed() -> None:
+    rule = RULE.model_copy(update={"extra_columns": "ignore"})
+    assert read("a,int_time,int_step\nx,0,1\n", frames=1, rule=rule).table is not None
+
+
+def test_the_number_of_frames_may_be_unknown() -> None:
+    reading = read(table([(number, 1) for number in range(7)]), frames=None)
+    assert reading.table is not None
+    assert reading.table.frames == 7
+    assert sentences(table([(0, 1), (2, 1)]), frames=None) == [
+        "row 3: int_time is 2 where 1 was due: the row for frame 1 is missing"
+    ]
+
+
+CELL = st.sampled_from(["0", "1", "2", "3", "-1", "15", "", "1.0", "nan", '"1"', " 1", "x"])
+
+
+@settings(max_examples=150)
+@given(st.lists(st.tuples(CELL, CELL), max_size=4), st.sampled_from(["\n", "\r\n"]), st.sampled_from([2, 3, None]))
+def test_the_short_way_agrees_with_the_long_one(rows: list[tuple[str, str]], end: str, frames: int | None) -> None:
+    text = table(rows).replace("\n", end)
+    short = read(text, frames=frames)
+    original = module._read_faultless
+    module._read_faultless = lambda *_: None
+    try:
+        long = read(text, frames=frames)
+    finally:
+        module._read_faultless = original
+    assert (short.problems, short.problem_count) == (long.problems, long.problem_count)
+    assert (short.table is None) == (long.table is None) == (short.problem_count > 0)
+    if short.table is not None and long.table is not None:
+        assert short.table.columns["int_step"].tolist() == long.table.columns["int_step"].tolist()
+
+
+@settings(max_examples=150)
+@given(st.binary(max_size=80))
+def test_random_bytes_are_problems_and_never_exceptions(content: bytes) -> None:
+    reading = read(b"int_time,int_step\n" + content)
+    assert (reading.table is None) == (reading.problem_count > 0)
+
+
+def test_a_child_reads_the_same(confine: Confine, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
+    good.write_text(table([(0, 1), (1, 2), (2, 3)]))
+    bad.write_text(table([(0, 1), (1, "é"), (3, 3)]))
+    reading = confined_read(confine, RULE, good, frames=3, role=Role.PREDICTION)
+    assert reading.table is not None
+    assert reading.table.columns["int_step"].tolist() == [1, 2, 3]
+    with bad.open("rb") as file:
+        assert confined_read(confine, RULE, file.fileno(), frames=3, role=Role.PREDICTION) == read(bad.read_bytes())
+
+
+def test_a_reference_with_problems_stops_with_its_name(confine: Confine, tmp_path: Path) -> None:
+    path = tmp_path / "01.csv"
+    path.write_text(table([(0, 1), (1, "0"), (2, "x")]))
+    with pytest.raises(UsageError) as caught:
+        confined_read(confine, RULE, path, frames=3, role=Role.REFERENCE)
+    assert str(caught.value) == (
+        f"{path}: row 3: int_step is not a label: -1, 1 to 14, 99 are (there: '0'); "
+        "row 4: int_step is not a whole number: only the digits 0 to 9 and a minus sign are read (there: 'x') "
+        "(mend the reference, or the task's format in challenge.yaml)"
+    )
+
+
+@pytest.mark.parametrize("kind", ["missing", "link", "folder", "fifo"])
+def test_what_is_no_file_is_a_problem_and_no_hang(confine: Confine, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "x.csv"
+    match kind:
+        case "link":
+            path.symlink_to("/etc/passwd")
+        case "folder":
+            path.mkdir()
+        case "fifo":
+            os.mkfifo(path)
+        case _:
+            pass
+    (problem,) = confined_read(confine, RULE, path, frames=3, role=Role.PREDICTION).problems
+    assert problem.what in (
+        "the file cannot be opened: No such file or directory",
+        "the file cannot be opened: Too many levels of symbolic links",
+        "this is no regular file",
+    )
+
+
+class Impostor(Confine):
+    """Answers what a child that was taken over might."""
+
+    def __init__(self, answer: Reply | ConfinedFailure) -> None:
+        super().__init__()
+        self._answer = answer
+
+    def call(self, *_: object, **__: object) -> Reply:
+        if isinstance(self._answer, ConfinedFailure):
+            raise self._answer
+        return self._answer
+
+
+OK: dict[str, JsonValue] = {"problems": [], "count": 0}
+RIGHT = np.array([1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Reply(header={}, arrays={"int_step": RIGHT}),
+        Reply(header={"problems": [["x", 1, None, None]] * 51, "count": 51}),
+        Reply(header={"problems": [["x", 1, None, None]], "count": 0}),
+        Reply(header={"problems": [["x"]], "count": 1}),
+        Reply(header={"problems": [[1, 1, 1, 1]], "count": 1}),
+        Reply(header=OK),
+        Reply(header=OK, arrays={"int_step": RIGHT.astype(np.float64)}),
+        Reply(header=OK, arrays={"int_step": RIGHT.reshape(1, 3)}),
+        Reply(header=OK, arrays={"int_step": RIGHT[:2]}),
+        Reply(header=OK, arrays={"int_step": RIGHT + 90}),
+        Reply(header=OK, arrays={"other": RIGHT}),
+    ],
+)
+def test_an_answer_that_is_none_is_a_problem(tmp_path: Path, answer: Reply) -> None:
+    path = tmp_path / "x.csv"
+    path.touch()
+    reading = confined_read(Impostor(answer), RULE, path, frames=3, role=Role.PREDICTION)
+    assert reading.table is None
+    (problem,) = reading.problems
+    assert problem.what.startswith("the file could not be read: the reader stopped: its ")
+
+
+def test_a_right_answer_of_an_impostor_is_accepted_so_the_test_above_can_fail(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.touch()
+    answer = Reply(header=OK, arrays={"int_step": RIGHT})
+    assert confined_read(Impostor(answer), RULE, path, frames=3, role=Role.PREDICTION).table is not None
+
+
+def test_a_reader_that_dies_is_the_participants_problem_but_the_organisers_error(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.touch()
+    dying = Impostor(ConfinedFailure(FailureKind.DIED, "it was killed by SIGSEGV"))
+    sentence = "the file could not be read: the reader stopped: it was killed by SIGSEGV"
+    (problem,) = confined_read(dying, RULE, path, frames=3, role=Role.PREDICTION).problems
+    assert problem.what == sentence
+    with pytest.raises(UsageError, match=sentence):
+        confined_read(dying, RULE, path, frames=3, role=Role.REFERENCE)
+
+
+def test_a_million_problems_are_read_within_the_bounds(confine: Confine, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("int_time,int_step\n" + "x,y\n" * 100_000)
+    reading = confined_read(confine, RULE, path, frames=3, role=Role.PREDICTION)
+    assert len(reading.problems) == 50
+    assert reading.problem_count == 200_001
+
+
+def test_an_hour_is_read_quickly(confine: Confine, tmp_path: Path) -> None:
+    path = tmp_path / "hour.csv"
+    path.write_text(table([(number, number % 14 + 1) for number in range(3600)]))
+    best = 60.0
+    for _ in range(8):
+        start = time.perf_counter()
+        assert confined_read(confine, RULE, path, frames=3600, role=Role.PREDICTION).table is not None
+        best = min(best, time.perf_counter() - start)
+    assert best < 0.060, "twice what it must take, for a machine that is busy with other tests"
+
+
+def test_privileges_are_dropped_for_reading(confine: Confine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    original = confine.call
+
+    def spy(function: str, request: dict[str, JsonValue], **how: object) -> Reply:
+        seen.append(how["privileges"])
+        return original(function, request, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(confine, "call", spy)
+    path = tmp_path / "x.csv"
+    path.write_text(table([(0, 1)]))
+    confined_read(confine, RULE, path, frames=1, role=Role.REFERENCE)
+    assert seen == [Privileges.DROP]

@@ -1,0 +1,116 @@
+"""A challenge is found by name or folder, and its digest changes with everything that decides a score."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner import bundled_files
+from runner.bundled_files import bundled
+from runner.catalog import find_challenge, list_challenges, load_challenge
+from runner.errors import ConfigError, HostUnfit, UsageError
+
+PITVIS = find_challenge("pitvis2023")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for name in ("challenge.yaml", "scorer.py"):
+        shutil.copy(PITVIS / name, folder / name)
+    return folder
+
+
+def test_bundled_challenges_are_listed_by_name() -> None:
+    names = [folder.name for folder in list_challenges()]
+    assert "pitvis2023" in names
+    assert names == sorted(names)
+
+
+def test_every_bundled_challenge_is_named_like_its_folder() -> None:
+    for folder in list_challenges():
+        assert load_challenge(folder).challenge.name == folder.name
+
+
+def test_the_folder_in_the_package_comes_before_the_one_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site" / "runner"
+    for folder in (package, tmp_path / "site" / "challenges"):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(bundled_files, "__file__", str(package / "bundled_files.py"))
+    assert bundled("challenges") == tmp_path / "site" / "challenges"
+    (package / "bundled" / "challenges").mkdir(parents=True)
+    assert bundled("challenges") == package / "bundled" / "challenges"
+    with pytest.raises(HostUnfit, match="lacks its folder of templates"):
+        bundled("templates")
+
+
+def test_a_folder_and_its_file_are_the_same_challenge(copy: Path) -> None:
+    assert find_challenge(str(copy)) == copy
+    assert find_challenge(str(copy / "challenge.yaml")) == copy
+
+
+def test_an_unknown_name_gets_a_suggestion_and_the_list() -> None:
+    with pytest.raises(UsageError) as caught:
+        find_challenge("pitvis2032")
+    assert str(caught.value).startswith("there is no challenge 'pitvis2032' (did you mean 'pitvis2023'? bundled: ")
+    with pytest.raises(UsageError) as caught:
+        find_challenge("qqqq")
+    assert "did you mean" not in str(caught.value)
+    assert "pitvis2023" in caught.value.remedy
+
+
+def test_a_folder_without_a_challenge_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"holds no challenge\.yaml"):
+        find_challenge(str(tmp_path))
+
+
+def test_a_challenge_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot read '.*challenge\.yaml'"):
+        load_challenge(tmp_path)
+
+
+def test_the_digest_is_that_of_the_contents_not_of_the_place(copy: Path) -> None:
+    first = load_challenge(copy).digest
+    assert len(first) == 64
+    moved = copy.rename(copy.with_name("elsewhere"))
+    (moved / "README.md").write_text("no part of it")
+    assert load_challenge(moved).digest == first
+
+
+@pytest.mark.parametrize("change", ["yaml", "scorer", "new", "renamed"])
+def test_the_digest_changes_with_whatever_decides_a_score(copy: Path, change: str) -> None:
+    first = load_challenge(copy).digest
+    match change:
+        case "yaml":
+            with (copy / "challenge.yaml").open("a") as file:
+                file.write("# a comment\n")
+        case "scorer":
+            with (copy / "scorer.py").open("a") as file:
+                file.write("\n")
+        case "new":
+            (copy / "more.py").write_text("")
+        case _:
+            (copy / "scorer.py").rename(copy / "scorers.py")
+    assert load_challenge(copy).digest != first
+
+
+def test_importing_the_catalog_loads_nothing_heavy() -> None:
+    code = "import sys, runner.catalog; print(sorted({'numpy', 'pandas', 'docker', 'scipy'} & set(sys.modules)))"
+    root = Path(bundled_files.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_pitvis_says_what_its_readme_says() -> None:
+    challenge = load_challenge(PITVIS).challenge
+    assert challenge.limits.run_time.seconds(600) == 60
+    assert challenge.limits.memory == 32 << 30
+    assert challenge.tasks["steps"].format.columns["int_step"].labels == tuple(range(-1, 15))
+    assert challenge.consequence.scope_of("not-causal") == "submission"
+    assert challenge.consequence.scope_of("timed-out") == "case"
+    assert challenge.invocation.args == ("{input}", "{output}.csv")
