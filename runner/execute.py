@@ -22,7 +22,16 @@ from pathlib import Path
 from runner.budget import Budget, Usage
 from runner.clock import Clock
 from runner.dataset import Case
-from runner.engine import ContainerFacts, ContainerSpec, Engine, EngineRefusal, EngineUnreachable, Exit, ImageFacts
+from runner.engine import (
+    ContainerFacts,
+    ContainerSpec,
+    Engine,
+    EngineRefusal,
+    EngineUnreachable,
+    Exit,
+    ImageFacts,
+    RefusalPhase,
+)
 from runner.errors import HostFault, HostUnfit, Interrupted
 from runner.inputs import lay_out
 from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason
@@ -44,20 +53,27 @@ _LOOK_SHARE = 0.01
 _LOG_LINES = 200
 _FIRST_UID = 200_000
 _UIDS = 4096
+_BY_A_RESTART = (137, 143)
 
 _log = logging.getLogger(__name__)
 
+_HOSTS_REASONS = (
+    "no space left on device", "cannot allocate memory", "too many open files", "input/output error",
+    "resource temporarily unavailable",
+)  # fmt: skip
+"""A refusal that ends with one of these is the host's; nothing an image chose stands at the end."""
+
 _PARTICIPANTS_REFUSALS = (
-    ("no command specified", "the image has neither ENTRYPOINT nor CMD"),
-    ("not a directory", "the image has a file where a folder is mounted"),
-    ("cannot start a container that has stopped", ""),
-    ("executable file not found", "the image's entry point does not exist in it"),
-    ("no such file or directory", "the image's entry point, or its interpreter, does not exist in it"),
-    ("permission denied", "the image's entry point is not executable"),
-    ("exec format error", "the image's entry point is for another architecture"),
-    ("argument list too long", "the image's environment is too large"),
-    ("mkdir", "the image has something else where a folder is mounted, or its WORKDIR cannot be made"),
+    (("no command specified",), "the image has neither ENTRYPOINT nor CMD"),
+    (("not a directory",), "the image has a file where a folder is mounted"),
+    (("executable file not found",), "the image's entry point does not exist in it"),
+    (("exec: ", "no such file or directory"), "the image's entry point, or its interpreter, does not exist in it"),
+    (("exec: ", "permission denied"), "the image's entry point is not executable"),
+    (("exec format error",), "the image's entry point is for another architecture"),
+    (("argument list too long",), "the image's environment is too large"),
+    (("mkdir",), "the image has something else where a folder is mounted, or its WORKDIR cannot be made"),
 )
+"""All marks of an entry must be there. Only the first can be refused at create, where the image is not touched yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +144,19 @@ def run_job(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: i
     """
     if bench.stop.is_set():
         raise Interrupted("stopped", remedy="go on with: proctor resume RUN")
+    try:
+        return _run(bench, job, view, image=image, attempt=attempt, folder=folder)
+    except EngineRefusal as refusal:
+        raise HostFault(str(refusal), remedy="see: proctor doctor") from refusal
+    except OSError as error:
+        raise HostFault(
+            f"a file of this host could not be read or written: {error.strerror or error}",
+            where=str(error.filename or ""),
+            remedy="make room, or mend the disk, then: proctor resume RUN",
+        ) from error
+
+
+def _run(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int, folder: Path) -> JobResult:
     began_ns = time.time_ns()  # compared with the modification times of lease files only
     with contextlib.ExitStack() as stack:
         uid_name, uid, gid = stack.enter_context(_user(bench))
@@ -145,7 +174,7 @@ def run_job(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: i
         spec = container_spec(job=job, image=image, seat=seat)
         expected = job.expected_file.replace("{case}", name)
         result = _run_container(bench, spec, job, place, expected=expected, attempt=attempt, folder=folder)
-        alone = not bench.leases.taken_since(began_ns, but=uid_name)
+        alone = not bench.leases.taken_since(began_ns, but=(uid_name, gpu or ""))
         return replace(result, usage=replace(result.usage, alone=alone), neutral_name=name)
 
 
@@ -185,7 +214,6 @@ def _place(bench: Bench, desk: Path, name: str, budget: Budget, uid: int, gid: i
 def _run_container(
     bench: Bench, spec: ContainerSpec, job: Job, place: OutputPlace, *, expected: str, attempt: int, folder: Path
 ) -> JobResult:
-    container = ""
     try:
         try:
             container = bench.engine.create(spec)
@@ -194,11 +222,9 @@ def _run_container(
             return _refused(job, attempt, refusal)
         ended = _watch(bench, container, job.budget)
         truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
-        bench.engine.remove(container)
-        container = ""
     finally:
-        if container:
-            bench.engine.remove(container)
+        # By name: where the answer to create was lost, the container may be there all the same.
+        bench.engine.remove(spec.name)
     predictions = folder / "predictions"
     predictions.mkdir(exist_ok=True)
     intake = place.take(expected, predictions / job.expected_file.replace("{case}", "prediction"))
@@ -220,8 +246,9 @@ def _usage(ended: Ended, intake: Intake) -> Usage:
 def _refused(job: Job, attempt: int, refusal: EngineRefusal) -> JobResult:
     """Tell a participant's refusal, a value, from a host that cannot run the job, an exception."""
     text = refusal.message.lower()
-    for mark, sentence in _PARTICIPANTS_REFUSALS:
-        if mark in text and sentence:
+    known = _PARTICIPANTS_REFUSALS if refusal.phase is RefusalPhase.START else _PARTICIPANTS_REFUSALS[:1]
+    for marks, sentence in () if text.removesuffix(": unknown").endswith(_HOSTS_REASONS) else known:
+        if all(mark in text for mark in marks):
             nothing = Usage(engine_seconds=0.0, monotonic_seconds=0.0, output_bytes=0, alone=True)
             return JobResult(
                 job=job.name, digest=job.digest, attempt=attempt, exit=None, refusal=sentence, killed=None,
@@ -282,6 +309,7 @@ def _watch(bench: Bench, container: str, budget: Budget) -> Ended:
         facts = _look(bench.engine, container, clock, gap)
         elapsed = clock.now() - began
         if facts is not None and facts.exit is not None and facts.state in ("exited", "dead"):
+            _check_restart(bench.engine, facts.exit)
             break
         if facts is not None and bench.stop.is_set():
             _kill(bench, container, facts, gap)
@@ -294,6 +322,19 @@ def _watch(bench: Bench, container: str, budget: Budget) -> Ended:
         clock.sleep(min(max(_FASTEST_LOOK, elapsed * _LOOK_SHARE), _SLOWEST_LOOK, until_kill))
     assert facts.exit is not None
     return _ended(facts.exit, killed, clock.now() - began, gap, budget)
+
+
+def _check_restart(engine: Engine, ended: Exit) -> None:
+    """An engine that goes down ends its containers first, with these codes, and still answers for a moment."""
+    if ended.code not in _BY_A_RESTART:
+        return
+    try:
+        engine.ping()
+    except EngineUnreachable as error:
+        raise HostFault(
+            f"the container ended with {ended.code} and the engine does not answer: it may have been its doing",
+            remedy="see: proctor doctor",
+        ) from error
 
 
 def _ended(ended: Exit, killed: KillReason | None, elapsed: float, gap: _Gap, budget: Budget) -> Ended:

@@ -1,19 +1,20 @@
 """Gets an image (registry, ``docker save`` archive, local, or a folder to build) and pins it by digest."""
 
 import json
+import posixpath
 import re
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from runner.engine import Engine, EngineRefusal, ImageFacts, ImageMissing
 from runner.errors import UsageError
 
 _BLOCK = 1 << 20
 _ARCHIVE_NAMES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
-_NOT_LOADED = {"repositories", "index.json", "oci-layout", "manifest.json"}
+_OURS = {".", "repositories", "index.json", "oci-layout", "manifest.json"}
 _MANIFEST_CAP = 1 << 20
 _ID = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
 
@@ -119,7 +120,7 @@ def load_archive(engine: Engine, path: Path, *, deadline: float, where: str = ""
     try:
         manifest = _read_manifest(path)
         loaded = engine.load(_without_names(path, manifest), deadline=deadline)
-    except (tarfile.TarError, EOFError, OSError, EngineRefusal) as error:
+    except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError, EngineRefusal) as error:
         raise UsageError(
             f"image archive {str(path)!r} is damaged: {error}",
             where=where,
@@ -132,26 +133,42 @@ def load_archive(engine: Engine, path: Path, *, deadline: float, where: str = ""
     return engine.image(loaded[0])
 
 
-def _read_manifest(path: Path) -> bytes:
-    """The archive's manifest with the names taken out."""
+@dataclass(frozen=True, kw_only=True)
+class _Manifest:
+    """The one image an archive holds: its configuration and its layers, by plain relative names."""
+
+    config: str
+    layers: tuple[str, ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset((self.config, *self.layers))
+
+    @property
+    def text(self) -> bytes:
+        """A manifest.json without names of images."""
+        return json.dumps([{"Config": self.config, "RepoTags": None, "Layers": self.layers}]).encode()
+
+
+def _read_manifest(path: Path) -> _Manifest:
     with tarfile.open(path, mode="r|*", bufsize=_BLOCK) as tar:
         for member in tar:
-            if member.name == "manifest.json" and member.isreg() and member.size <= _MANIFEST_CAP:
+            if _clean(member.name) == "manifest.json" and member.isreg() and member.size <= _MANIFEST_CAP:
                 stream = tar.extractfile(member)
                 assert stream is not None
-                return _nameless(stream.read(_MANIFEST_CAP), path)
+                return _parse_manifest(stream.read(_MANIFEST_CAP), path)
     raise UsageError(
         f"image archive {str(path)!r} has no manifest.json", remedy="write it with: docker save IMAGE -o FILE"
     )
 
 
-def _nameless(text: bytes, path: Path) -> bytes:
+def _parse_manifest(text: bytes, path: Path) -> _Manifest:
     try:
         entries = json.loads(text)
         one = entries[0] if isinstance(entries, list) and len(entries) == 1 else None
         if not isinstance(one, dict):
             raise TypeError
-        return json.dumps([{"Config": one["Config"], "RepoTags": None, "Layers": one["Layers"]}]).encode()
+        return _Manifest(config=_plain_name(one["Config"]), layers=tuple(map(_plain_name, one["Layers"])))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(
             f"image archive {str(path)!r} does not hold exactly one image",
@@ -159,18 +176,49 @@ def _nameless(text: bytes, path: Path) -> bytes:
         ) from error
 
 
-def _without_names(path: Path, manifest: bytes) -> Iterator[bytes]:
-    info = tarfile.TarInfo("manifest.json")
-    info.size = len(manifest)
-    yield info.tobuf(tarfile.PAX_FORMAT)
-    yield _padded(manifest)
+def _clean(name: str) -> str:
+    return posixpath.normpath(name)
+
+
+def _plain_name(name: object) -> str:
+    """A name as the manifest gives it, or ValueError where it leaves the archive or is one of ours."""
+    if not isinstance(name, str) or not name:
+        raise TypeError
+    clean = _clean(name)
+    if clean.startswith(("/", "..")) or clean in _OURS:
+        raise ValueError
+    return clean
+
+
+def _without_names(path: Path, manifest: _Manifest) -> Iterator[bytes]:
+    """The archive written anew: what its manifest names, under plain names, and nothing else.
+
+    Whatever else it holds is left out: a second ``./manifest.json``, or a link that another file is written through,
+    would let the engine read the names after all.
+    """
+    wanted = set(manifest.names)
+    # A file below a name would be written through it where that is a link.
+    if any(str(above) in wanted for name in wanted for above in PurePosixPath(name).parents):
+        raise tarfile.ReadError("a file of the image lies below another")
+    yield from _member(tarfile.TarInfo("manifest.json"), manifest.text)
     with tarfile.open(path, mode="r|*", bufsize=_BLOCK) as tar:
         for member in tar:
-            if member.name in _NOT_LOADED:
+            name = _clean(member.name)
+            if name not in wanted:
                 continue
-            yield member.tobuf(tarfile.PAX_FORMAT)
-            if member.isreg():
+            wanted.remove(name)
+            info = tarfile.TarInfo(name)
+            if member.issym():  # docker save links equal layers
+                info.type, info.linkname = tarfile.SYMTYPE, member.linkname
+                yield info.tobuf(tarfile.PAX_FORMAT)
+            elif member.isreg() and not member.issparse():
+                info.size = member.size
+                yield info.tobuf(tarfile.PAX_FORMAT)
                 yield from _contents(tar, member)
+            else:
+                raise tarfile.ReadError(f"{name!r} is not a plain file")
+    if wanted:
+        raise tarfile.ReadError(f"{min(wanted)!r} is missing")
     yield b"\0" * 1024
 
 
@@ -183,8 +231,11 @@ def _contents(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
         yield chunk
     if read != member.size:
         raise tarfile.ReadError(f"{member.name!r} ends after {read} of {member.size} bytes")
-    yield b"\0" * (-read % 512)
+    if read % 512:
+        yield b"\0" * (-read % 512)
 
 
-def _padded(data: bytes) -> bytes:
-    return data + b"\0" * (-len(data) % 512)
+def _member(info: tarfile.TarInfo, data: bytes) -> Iterator[bytes]:
+    info.size = len(data)
+    yield info.tobuf(tarfile.PAX_FORMAT)
+    yield data + b"\0" * (-len(data) % 512)

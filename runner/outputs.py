@@ -8,18 +8,22 @@ import contextlib
 import os
 import stat
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 from runner import mounts
 from runner.budget import Budget
 from runner.engine import ContainerSpec, Engine, VolumeMount, VolumeSpec
+from runner.errors import HostFault
 from runner.job import Intake, IntakeRefusal
 from runner.streams import IterableReader
 
 _BLOCK = 1 << 20
 _MAX_ENTRIES = 10_000
+_PAGE = 4096
+"""What a file system in memory gives out at a time."""
+
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),
     (stat.S_ISDIR, "a folder"),
@@ -124,6 +128,9 @@ def _take_handle(handle: int, target: Path, *, cap: int, device: int, refuse: _R
         size = _copy(source, target, cap)
     finally:
         os.close(source)
+    if size > cap:  # it grew, or its size is not what stat says
+        target.unlink()
+        return refuse(IntakeRefusal.TOO_LARGE, f"more than the {cap} bytes allowed")
     return refuse.taken(size)
 
 
@@ -181,6 +188,12 @@ class VolumePlace:
     def take(self, name: str, target: Path) -> Intake:
         """Take the expected file out; only after the container is dead."""
         chunks = self._engine.read_tree(self._holder, HOLDER_MOUNT)
+        try:
+            return self._take_from(chunks, name, target)
+        except tarfile.TarError as error:
+            raise HostFault(f"what the engine read of the output is damaged: {error}", where=self._volume) from error
+
+    def _take_from(self, chunks: Iterable[bytes], name: str, target: Path) -> Intake:
         found: Intake | None = None
         count, used = 0, 0
         with tarfile.open(fileobj=IterableReader(chunks), mode="r|", bufsize=_BLOCK) as tar:
@@ -190,12 +203,12 @@ class VolumePlace:
                 if not inside:
                     continue
                 count += 1
-                used += member.size
+                used += -(-member.size // _PAGE) * _PAGE
                 if inside == name and found is None:
                     found = self._take_member(tar, member, name, target)
-                if used > self._cap or count > _MAX_ENTRIES:
+                if used > self._cap or count > self._files:
                     break
-        full = used >= self._cap - _BLOCK or count >= self._files - 1
+        full = used > self._cap - _PAGE or count >= self._files - 1
         found = found or Intake(file=name, refusal=IntakeRefusal.MISSING)
         return Intake(
             file=name, size=found.size, refusal=found.refusal, detail=found.detail,
@@ -249,14 +262,14 @@ def volume_place(
     engine.create_volume(
         VolumeSpec(name=name, labels=labels, size=budget.output_bytes, inodes=budget.output_files, uid=uid, gid=gid)
     )
+    spec = holder_spec(image=helper, name=f"{name}-hold", volume=name, labels=labels, uid=uid, gid=gid)
     holder = ""
     try:
-        holder = engine.create(
-            holder_spec(image=helper, name=f"{name}-hold", volume=name, labels=labels, uid=uid, gid=gid)
-        )
+        holder = engine.create(spec)
         engine.start(holder)
         yield VolumePlace(engine, name, holder, budget)
     finally:
-        if holder:
-            engine.remove(holder)
-        engine.remove_volume(name)
+        try:
+            engine.remove(holder or spec.name)
+        finally:
+            engine.remove_volume(name)

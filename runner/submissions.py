@@ -4,14 +4,17 @@ import csv
 import hashlib
 import io
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from runner.challenge.section import Section
 from runner.errors import ConfigError, UsageError
-from runner.yaml_text import parse_model, read_text
+from runner.yaml_text import parse_model, parse_yaml, read_text
 
 _COLUMNS = ("submission", "team", "image", "tasks", "status", "received")
 _MARKED = re.compile(r"(?:^|-)[0-9a-f]{8}$")
@@ -79,64 +82,80 @@ def slug_of(name: str) -> str:
     return f"{plain}-{mark}" if plain else mark
 
 
-def _place(path: Path, text: str, name: str) -> str:
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if name in line]
-    return f"{path}, line {', '.join(map(str, lines))}" if lines else str(path)
+class _Listed(NamedTuple):
+    """An entry and the line of the file it stands in."""
+
+    line: int
+    entry: Submission
 
 
-def _check_unique(path: Path, text: str, submissions: tuple[Submission, ...]) -> None:
-    seen: set[str] = set()
-    for entry in submissions:
+def _check_unique(path: Path, listed: list[_Listed]) -> None:
+    seen: dict[str, int] = {}
+    for line, entry in listed:
         if entry.submission in seen:
             raise ConfigError(
-                f"submission {entry.submission!r} is listed twice",
-                where=_place(path, text, entry.submission),
+                f"submission {entry.submission!r} is listed twice, first in line {seen[entry.submission]}",
+                where=f"{path}, line {line}",
                 remedy="give each submission a key of its own; two submissions may share a team",
             )
-        seen.add(entry.submission)
+        seen[entry.submission] = line
 
 
-def _check_tasks(path: Path, submissions: tuple[Submission, ...], known: tuple[str, ...]) -> None:
-    for entry in submissions:
+def _check_tasks(path: Path, listed: list[_Listed], known: tuple[str, ...]) -> None:
+    for line, entry in listed:
         for task in entry.tasks:
             if task not in known:
                 raise ConfigError(
                     f"submission {entry.submission!r} enters task {task!r}, which the challenge does not have",
-                    where=str(path),
+                    where=f"{path}, line {line}",
                     remedy=f"the challenge has: {', '.join(known)}",
                 )
 
 
-def _from_csv(path: Path, text: str) -> tuple[Submission, ...]:
+def _from_yaml(path: Path, text: str) -> list[_Listed]:
+    entries = parse_model(path, text, SubmissionList).submissions
+    lines = parse_yaml(path, text).lines
+    return [_Listed(lines[("submissions", number, "submission")], entry) for number, entry in enumerate(entries)]
+
+
+def _from_csv(path: Path, text: str) -> list[_Listed]:
     rows = csv.DictReader(io.StringIO(text))
-    unknown = [name for name in rows.fieldnames or () if name not in _COLUMNS]
-    missing = [name for name in _COLUMNS[:3] if name not in (rows.fieldnames or ())]
-    if unknown or missing:
-        wrong = [f"unknown column {name!r}" for name in unknown] + [f"column {name!r} is missing" for name in missing]
+    try:
+        _check_header(path, rows.fieldnames or ())
+        return [_Listed(rows.line_num, _from_row(path, row, rows.line_num)) for row in rows]
+    except csv.Error as error:
+        raise ConfigError(
+            f"this is not CSV: {error}", where=f"{path}, line {rows.line_num + 1}", remedy="mend the row"
+        ) from error
+
+
+def _check_header(path: Path, names: Sequence[str]) -> None:
+    wrong = [f"unknown column {name!r}" for name in names if name not in _COLUMNS]
+    wrong += [f"column {name!r} is missing" for name in _COLUMNS[:3] if name not in names]
+    wrong += [f"column {name!r} stands there twice" for name in _COLUMNS if names.count(name) > 1]
+    if wrong:
         raise ConfigError("; ".join(wrong), where=f"{path}, line 1", remedy=f"the columns are {', '.join(_COLUMNS)}")
-    found = []
-    for row in rows:
-        if None in row or any(value is None for value in row.values()):
-            raise ConfigError(
-                "the row has more or fewer fields than the header",
-                where=f"{path}, line {rows.line_num}",
-                remedy="mend the row",
-            )
-        values: dict[str, object] = {key: value for key, value in row.items() if value != ""}
-        if "tasks" in values:
-            values["tasks"] = tuple(str(values["tasks"]).split())
-        try:
-            found.append(Submission.model_validate(values))
-        except ValueError as error:
-            raise ConfigError(
-                "; ".join(_explain(error)), where=f"{path}, line {rows.line_num}", remedy="mend the row"
-            ) from error
-    return tuple(found)
 
 
-def _explain(error: ValueError) -> list[str]:
-    entries = error.errors() if hasattr(error, "errors") else []
-    return [f"{'.'.join(map(str, e['loc']))} is {e['input']!r}: {e['msg']}" for e in entries] or [str(error)]
+def _from_row(path: Path, row: dict[str, str], line: int) -> Submission:
+    # DictReader files surplus fields under None, and None where fields are missing.
+    if None in row or None in row.values():
+        raise ConfigError(
+            "the row has more or fewer fields than the header", where=f"{path}, line {line}", remedy="mend the row"
+        )
+    values: dict[str, object] = {key: value for key, value in row.items() if value != ""}
+    if "tasks" in values:
+        values["tasks"] = tuple(str(values["tasks"]).split())
+    try:
+        return Submission.model_validate(values)
+    except ValidationError as error:
+        what = "; ".join(_explain(detail) for detail in error.errors(include_url=False))
+        raise ConfigError(what, where=f"{path}, line {line}", remedy="mend the row") from error
+
+
+def _explain(detail: ErrorDetails) -> str:
+    key = ".".join(map(str, detail["loc"]))
+    return f"{key} is missing" if detail["type"] == "missing" else f"{key} is {detail['input']!r}: {detail['msg']}"
 
 
 def read_submissions(path: Path, tasks: tuple[str, ...]) -> tuple[Submission, ...]:
@@ -153,13 +172,11 @@ def read_submissions(path: Path, tasks: tuple[str, ...]) -> tuple[Submission, ..
     if not path.is_file():
         raise UsageError(f"there is no submissions file {str(path)!r}", remedy="give the file with --submissions")
     text = read_text(path)
-    found = (
-        _from_csv(path, text) if path.suffix.lower() == ".csv" else parse_model(path, text, SubmissionList).submissions
-    )
-    if not found:
+    listed = _from_csv(path, text) if path.suffix.lower() == ".csv" else _from_yaml(path, text)
+    if not listed:
         raise ConfigError(
             "the file lists no submission", where=str(path), remedy=f"the columns are {', '.join(_COLUMNS)}"
         )
-    _check_unique(path, text, found)
-    _check_tasks(path, found, tasks)
-    return found
+    _check_unique(path, listed)
+    _check_tasks(path, listed, tasks)
+    return tuple(entry for _, entry in listed)

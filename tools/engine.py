@@ -101,9 +101,7 @@ def answers(address: str, timeout: float = 5.0) -> bool:
     if parts.scheme == "unix":
         connection = _UnixConnection(parts.path, timeout)
     elif parts.scheme in ("tcp", "http") and not os.environ.get("DOCKER_TLS_VERIFY"):
-        connection = http.client.HTTPConnection(
-            parts.hostname or "localhost", parts.port or 2375, timeout=timeout
-        )
+        connection = http.client.HTTPConnection(parts.hostname or "localhost", parts.port or 2375, timeout=timeout)
     else:
         return shutil.which("docker") is not None and _succeeds(["docker", "version"])
     try:
@@ -211,9 +209,7 @@ def _wait_for_answer(address: str, child: subprocess.Popen[bytes] | None) -> boo
 
 def _start_by_systemd() -> bool:
     print("starting docker with systemctl", flush=True)
-    return _succeeds(["systemctl", "start", "docker"]) and _wait_for_answer(
-        "unix:///var/run/docker.sock", None
-    )
+    return _succeeds(["systemctl", "start", "docker"]) and _wait_for_answer("unix:///var/run/docker.sock", None)
 
 
 def _start_daemon() -> None:
@@ -222,9 +218,7 @@ def _start_daemon() -> None:
     if foreign is not None and process(foreign, "dockerd"):
         if _wait_for_answer(SOCKET, None):
             return
-        raise UnfitError(
-            f"dockerd (process {foreign}) does not answer, and is not ours to kill: look at its log"
-        )
+        raise UnfitError(f"dockerd (process {foreign}) does not answer, and is not ours to kill: look at its log")
     _clear_stale(DOCKER_PID, "dockerd")
     _clear_stale(CONTAINERD_PID, "containerd")
     # The socket file of a killed daemon is no obstacle: dockerd replaces it.
@@ -281,9 +275,7 @@ def down() -> None:
     ends = time.monotonic() + STOP_SECONDS
     while process(ours.pid, "dockerd") == ours:
         if time.monotonic() > ends:
-            raise UnfitError(
-                f"dockerd (process {ours.pid}) has not stopped after {STOP_SECONDS:.0f} s; see {LOG}"
-            )
+            raise UnfitError(f"dockerd (process {ours.pid}) has not stopped after {STOP_SECONDS:.0f} s; see {LOG}")
         time.sleep(0.1)
     RECORD.unlink(missing_ok=True)
     print(f"dockerd (process {ours.pid}) has stopped")

@@ -81,7 +81,7 @@ def generate(folder: Path, *, cases: int, frames: tuple[int, int], seed: int) ->
         inputs = folder / "inputs" / f"{number:02d}"
         inputs.mkdir(parents=True, exist_ok=True)
         for time, step in enumerate(steps.tolist()):
-            Image.fromarray(paint(rng, step)).save(inputs / f"{time:05d}.png", optimize=True)
+            Image.fromarray(paint(rng, step)).save(inputs / f"{time:05d}.png")
         _write_reference(folder / "references" / f"{number:02d}.csv", number, steps, rng)
 
 

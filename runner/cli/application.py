@@ -83,12 +83,12 @@ def bare_command(arguments: Sequence[str]) -> Callable[[], None] | None:
         return None
     entry = COMMANDS[arguments[0]]
     module = importlib.import_module(entry.module)
-    if not entry.group:
-        found = {(): getattr(module, arguments[0])}
-    else:
+    found: dict[tuple[str, ...], Callable[[], None]] = {}
+    if entry.group:
         found = {(command.name,): command.callback for command in module.app.registered_commands}
+    else:
+        found[()] = getattr(module, arguments[0])
     function = found.get(tuple(arguments[1:]))
     if function is None or any(p.default is p.empty for p in inspect.signature(function).parameters.values()):
         return None
-    command: Callable[[], None] = function
-    return command
+    return function

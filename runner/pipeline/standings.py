@@ -15,8 +15,8 @@ from runner.formats.frame_table import Role, confined_read
 from runner.judge import CaseOutcome
 from runner.pipeline.looking_ahead import CausalityRecord, policy_for, with_leaks
 from runner.pipeline.record import RunRecord
-from runner.ranking.methods import apply_missing, rank
-from runner.ranking.table import ScoreTable
+from runner.ranking.methods import rank
+from runner.ranking.table import ScoreTable, apply_missing
 from runner.scoring.contract import CaseScore, Metric
 from runner.scoring.run import describe_scorer, score_case
 from runner.store import RunFolder, read_value
@@ -266,7 +266,7 @@ def _ranked(
         Row(
             submission=row.submission,
             rank=ranks.get(row.submission.submission),
-            reason=row.reason,
+            reason=row.reason or ("" if ranks else "is not ranked: every case is left out for all"),
             values=values.get(row.submission.submission, {}),
             cases=row.cases,
             causality=row.causality,

@@ -30,17 +30,16 @@ def render(view: ReportView) -> str:
     """The report as one HTML document; the same view gives the same text, byte for byte."""
     style = _resource("report.css")
     ribbons = sum(len(case.ribbons) for s in view.submissions for task in s.tasks for case in task.cases)
-    return (
-        _environment()
-        .from_string(_resource("report.html.j2"))
-        .render(
-            view=view,
-            style=Markup(style),  # noqa: S704  our own file
-            style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-            unfolded=ribbons <= FEW_RIBBONS,
-            next_id=_ids(),
-        )
+    page = _environment().from_string(_resource("report.html.j2"))
+    text = page.render(
+        view=view,
+        anchors={s.submission: f"s{position}" for position, s in enumerate(view.submissions, start=1)},
+        style=Markup(style),  # noqa: S704  our own file
+        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        unfolded=ribbons <= FEW_RIBBONS,
+        next_id=_ids(),
     )
+    return text.lstrip()
 
 
 def number(value: float | None, decimals: int = 3) -> str:
