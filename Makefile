@@ -82,7 +82,7 @@ format: $(READY) ## Format the code and mend what the linter can
 	$(PY) -m ruff format .
 
 unit: $(READY) ## The tests that need no engine and no browser: the ones to run while you type
-	$(PY) -m pytest tests/unit -m "not engine and not root and not browser" $(PYTEST)
+	$(PY) -m pytest tests/unit tests/oracles tests/contract -m "not engine and not root and not browser" $(PYTEST)
 
 engine-tests: base ## The tests that run containers
 	$(PY) -m pytest -m "engine or root" $(PYTEST)

@@ -1,7 +1,7 @@
 """Runs one job under its budget and returns the facts; judges nothing.
 
-The engine's ``wait`` is not used: it has no deadline of its own and a lost connection looks like an answer. The
-container is looked at instead, often at first and then less so, against our own monotonic clock. A participant's
+The engine's ``wait`` decides nothing: it has no deadline of its own and a lost connection looks like an answer. It only
+ends our naps; the container is looked at after each, against our own monotonic clock. A participant's
 failure is a value in the result; only the host can make this raise:
 
 * no answer for longer than ``PATIENCE`` seconds, or any gap in the answers while a job ended otherwise than well: the
@@ -47,13 +47,13 @@ PATIENCE = 60.0
 KILL_PATIENCE = 10.0
 """Seconds a killed container may take to end before we end it ourselves, and again before we give up."""
 
-_SLOWEST_LOOK = 0.05
-_FASTEST_LOOK = 0.002
-_LOOK_SHARE = 0.01
+_LONGEST_NAP = 1.0
+_SHORTEST_NAP = 0.002
 _LOG_LINES = 200
 _FIRST_UID = 200_000
 _UIDS = 4096
 _BY_A_RESTART = (137, 143)
+_LAST_ANSWERS = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ def _run(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int,
         view_folder = desk / neutral_name()
         view_folder.mkdir()
         lay_out(view_folder, name=name, case=view.case, cut=job.cut, donor=view.donor)
-        place = stack.enter_context(_place(bench, desk, mounted_name, job.budget, uid, gid))
+        place = stack.enter_context(_place(bench, desk, mounted_name, job.budget, uid=uid, gid=gid))
         seat = Seat(
             name=NAME_PREFIX + neutral_name(), labels=bench.labels, uid=uid, gid=gid, view=view_folder,
             input_name=name, output=place.mounted, gpu=gpu,
@@ -200,7 +200,7 @@ def _device(bench: Bench, budget: Budget) -> Iterator[str | None]:
 
 
 @contextlib.contextmanager
-def _place(bench: Bench, desk: Path, name: str, budget: Budget, uid: int, gid: int) -> Iterator[OutputPlace]:
+def _place(bench: Bench, desk: Path, name: str, budget: Budget, *, uid: int, gid: int) -> Iterator[OutputPlace]:
     if bench.helper:
         with volume_place(
             bench.engine, helper=bench.helper, name=name, labels=bench.labels, budget=budget, uid=uid, gid=gid
@@ -306,10 +306,12 @@ def _watch(bench: Bench, container: str, budget: Budget) -> Ended:
     began = clock.now()
     killed: KillReason | None = None
     while True:
+        # Napping comes first: to look at a container that is just starting only holds it up.
+        _nap(bench, container, budget.kill_at - (clock.now() - began))
         facts = _look(bench.engine, container, clock, gap)
         elapsed = clock.now() - began
         if facts is not None and facts.exit is not None and facts.state in ("exited", "dead"):
-            _check_restart(bench.engine, facts.exit)
+            _check_restart(bench, facts.exit)
             break
         if facts is not None and bench.stop.is_set():
             _kill(bench, container, facts, gap)
@@ -318,23 +320,33 @@ def _watch(bench: Bench, container: str, budget: Budget) -> Ended:
             killed = KillReason.TIME
             facts = _kill(bench, container, facts, gap)
             break
-        until_kill = max(_FASTEST_LOOK, budget.kill_at - elapsed)
-        clock.sleep(min(max(_FASTEST_LOOK, elapsed * _LOOK_SHARE), _SLOWEST_LOOK, until_kill))
     assert facts.exit is not None
     return _ended(facts.exit, killed, clock.now() - began, gap, budget)
 
 
-def _check_restart(engine: Engine, ended: Exit) -> None:
+def _check_restart(bench: Bench, ended: Exit) -> None:
     """An engine that goes down ends its containers first, with these codes, and still answers for a moment."""
-    if ended.code not in _BY_A_RESTART:
+    if ended.code not in _BY_A_RESTART or ended.oom_killed:
         return
-    try:
-        engine.ping()
-    except EngineUnreachable as error:
-        raise HostFault(
-            f"the container ended with {ended.code} and the engine does not answer: it may have been its doing",
-            remedy="see: proctor doctor",
-        ) from error
+    deadline = bench.clock.now() + _LAST_ANSWERS
+    while bench.clock.now() < deadline:
+        try:
+            bench.engine.ping()
+        except EngineUnreachable as error:
+            raise HostFault(
+                f"the container ended with {ended.code} and the engine does not answer: it may have been its doing",
+                remedy="see: proctor doctor",
+            ) from error
+        bench.clock.sleep(_LAST_ANSWERS / 20)
+
+
+def _nap(bench: Bench, container: str, until_kill: float) -> None:
+    """Wait until the container has ended, it is time to kill it, or to look again; never a busy loop."""
+    seconds = min(_LONGEST_NAP, max(_SHORTEST_NAP, until_kill))
+    began = bench.clock.now()
+    bench.engine.await_exit(container, seconds=seconds)
+    if bench.clock.now() - began < _SHORTEST_NAP:
+        bench.clock.sleep(_SHORTEST_NAP)
 
 
 def _ended(ended: Exit, killed: KillReason | None, elapsed: float, gap: _Gap, budget: Budget) -> Ended:
@@ -363,7 +375,7 @@ def _kill(bench: Bench, container: str, facts: ContainerFacts, gap: _Gap) -> Con
             seen = _look(bench.engine, container, bench.clock, gap)
             if seen is not None and seen.exit is not None and seen.state in ("exited", "dead"):
                 return seen
-            bench.clock.sleep(_FASTEST_LOOK)
+            bench.clock.sleep(_SHORTEST_NAP)
     raise HostFault(
         "the container did not end when it was killed",
         where=facts.name,

@@ -164,10 +164,7 @@ def _read_manifest(path: Path) -> _Manifest:
 
 def _parse_manifest(text: bytes, path: Path) -> _Manifest:
     try:
-        entries = json.loads(text)
-        one = entries[0] if isinstance(entries, list) and len(entries) == 1 else None
-        if not isinstance(one, dict):
-            raise TypeError
+        (one,) = json.loads(text)
         return _Manifest(config=_plain_name(one["Config"]), layers=tuple(map(_plain_name, one["Layers"])))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(

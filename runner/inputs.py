@@ -28,9 +28,9 @@ def frames_of_view(case: Case, cut: Cut | None, donor: Case | None) -> Iterator[
             yield name, case.folder / name
         elif cut.kind is CutKind.ALTERED_FUTURE:
             assert donor is not None
-            # From the donor's end backwards: its first frames would resemble any sequence's first.
-            replacement = donor.frames[-1 - (number - cut.frames) % len(donor.frames)]
-            yield name, donor.folder / replacement
+            # Half a sequence away: at the same place two sequences tend to show the same phase.
+            elsewhere = (number + len(donor.frames) // 2) % len(donor.frames)
+            yield name, donor.folder / donor.frames[elsewhere]
 
 
 def lay_out(view: Path, *, name: str, case: Case, cut: Cut | None, donor: Case | None) -> None:

@@ -47,11 +47,8 @@ class CaseOutcome:
 
 def show_run_time(seconds: float, limit: float) -> str:
     """``ran 61.0 s of 60.0 s allowed``, with as many decimals as it takes to tell the two apart."""
-    for digits in (1, 2, 3):
-        ran, allowed = f"{seconds:.{digits}f}", f"{limit:.{digits}f}"
-        if ran != allowed:
-            break
-    return f"ran {ran} s of {allowed} s allowed"
+    digits = next((n for n in range(1, 10) if f"{seconds:.{n}f}" != f"{limit:.{n}f}"), 1)
+    return f"ran {seconds:.{digits}f} s of {limit:.{digits}f} s allowed"
 
 
 def exceeded_time(result: JobResult, limit: float) -> bool:

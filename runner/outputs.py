@@ -149,7 +149,9 @@ class LoopPlace:
     def take(self, name: str, target: Path) -> Intake:
         """Take the expected file out; only after the container is dead."""
         room = os.statvfs(self._folder)
-        return take_file(self._folder, name, target, cap=self._cap, full=room.f_bavail == 0 or room.f_ffree == 0)
+        # A large write that does not fit takes only a part of what was left, so not the last block is asked for.
+        full = room.f_bavail <= room.f_blocks // 64 or room.f_ffree == 0
+        return take_file(self._folder, name, target, cap=self._cap, full=full)
 
 
 @contextlib.contextmanager
@@ -165,7 +167,7 @@ def loop_place(desk: Path, *, name: str, budget: Budget, uid: int, gid: int) -> 
     """
     folder = desk / name
     mounts.mount_new(
-        desk / f"{name}.img", folder, size=budget.output_bytes, inodes=budget.output_files, uid=uid, gid=gid
+        desk / f"{name}.img", folder, blanks=desk.parent, size=budget.output_bytes, inodes=budget.output_files, uid=uid, gid=gid
     )
     try:
         yield LoopPlace(folder, budget)

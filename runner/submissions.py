@@ -119,7 +119,7 @@ def _from_yaml(path: Path, text: str) -> list[_Listed]:
 
 
 def _from_csv(path: Path, text: str) -> list[_Listed]:
-    rows = csv.DictReader(io.StringIO(text))
+    rows = csv.DictReader(io.StringIO(text, newline=None))
     try:
         _check_header(path, rows.fieldnames or ())
         return [_Listed(rows.line_num, _from_row(path, row, rows.line_num)) for row in rows]

@@ -9,6 +9,8 @@ from runner.challenge.section import Section
 
 _RANGE = re.compile(r"\s*([+-]?\d+)\s*\.\.\s*([+-]?\d+)\s*")
 
+_LONGEST_RANGE = 10_000
+
 
 def _spread(labels: object) -> object:
     """Turn ``[-1..14]`` or ``-1..14`` into the list of whole numbers it stands for."""
@@ -22,6 +24,8 @@ def _spread(labels: object) -> object:
         first, last = int(match[1]), int(match[2])
         if last < first:
             raise ValueError(f"{item!r}: the range ends before it begins")
+        if last - first >= _LONGEST_RANGE:
+            raise ValueError(f"{item!r}: the range is longer than {_LONGEST_RANGE}")
         spread.extend(range(first, last + 1))
     return spread
 

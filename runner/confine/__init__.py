@@ -29,7 +29,7 @@ Functions take the request and the descriptors, in that order, and return a ``Re
 ``pread`` or seek first: where the server itself dies, it is started again and the call repeated, once.
 """
 
-from runner.confine.contract import ConfinedFailure, FailureKind, Privileges, Reply
+from runner.confine.contract import ConfinedFailure, FailureKind, JsonValue, Privileges, Reply
 from runner.confine.parent import Confine
 
-__all__ = ["Confine", "ConfinedFailure", "FailureKind", "Privileges", "Reply"]
+__all__ = ["Confine", "ConfinedFailure", "FailureKind", "JsonValue", "Privileges", "Reply"]

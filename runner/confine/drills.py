@@ -11,9 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from pydantic import JsonValue
 
-from runner.confine.contract import Reply
+from runner.confine.contract import JsonValue, Reply
 
 _LOOK = 1024
 """Descriptors below this number are looked for."""

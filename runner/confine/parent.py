@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from pydantic import JsonValue
-
 from runner.confine.contract import (
     MAX_DESCRIPTORS,
     READY,
@@ -23,6 +21,7 @@ from runner.confine.contract import (
     ConfinedFailure,
     ExitCode,
     FailureKind,
+    JsonValue,
     Order,
     Privileges,
     Reply,
@@ -113,6 +112,7 @@ class Confine:
         self._preload = tuple(preload)
         self._lock = threading.Lock()
         self._server: _Server | None = None
+        self._closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -121,8 +121,9 @@ class Confine:
         self.close()
 
     def close(self) -> None:
-        """End the server, and with it every child."""
+        """End the server, and with it every child; calls that still run, or come later, are a host's fault."""
         with self._lock:
+            self._closed = True
             server, self._server = self._server, None
         if server is not None:
             server.close()
@@ -158,17 +159,22 @@ class Confine:
             raise ValueError(f"{len(descriptors)} descriptors; at most {MAX_DESCRIPTORS}")
         order = Order(function=function, request=request, deadline=deadline, memory=memory, privileges=privileges)
         for _ in range(2):
-            server = self._running_server()
             try:
+                server = self._running_server()
                 end, data = _exchange(server.control, order, descriptors)
             except _ServerGoneError:
                 self._discard(server)
-                continue
-            return _judge(order, end, data)
+            except OSError as error:
+                what = f"a confined process could not be started: {error.strerror}"
+                raise HostFault(what, remedy="run proctor doctor") from error
+            else:
+                return _judge(order, end, data)
         raise HostFault("the process that reads files safely died twice", remedy="is the host out of memory?")
 
     def _running_server(self) -> _Server:
         with self._lock:
+            if self._closed:
+                raise HostFault("reading was called off: the program is ending")
             if self._server is None or not self._server.usable():
                 if self._server is not None:
                     self._server.close()
@@ -201,7 +207,7 @@ def _exchange(control: socket.socket, order: Order, descriptors: Sequence[int]) 
         with caller, _closing(reply):
             try:
                 socket.send_fds(control, [message], [caller.fileno(), reply, *descriptors], socket.MSG_NOSIGNAL)
-            except OSError as error:
+            except ConnectionError as error:
                 raise _ServerGoneError from error
         return _wait(status, answer, time.monotonic() + order.deadline + _SERVER_GRACE)
 

@@ -53,8 +53,11 @@ class Server:
             for key, _ in self._selector.select(self._patience()):
                 self._hear(key)
             self._kill_overdue()
-        for pid in self._children:
+        for pid in {*self._children, *_direct_children()}:
             _kill_group(pid)
+        with contextlib.suppress(ChildProcessError):  # all are reaped
+            while True:
+                os.wait()
 
     def _patience(self) -> float | None:
         ends = [one.ends_at for one in self._children.values() if not one.overrun]

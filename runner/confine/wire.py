@@ -13,9 +13,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from pydantic import JsonValue
-
-from runner.confine.contract import Reply
+from runner.confine.contract import JsonValue, Reply
 
 if TYPE_CHECKING:
     import numpy as np

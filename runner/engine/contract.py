@@ -297,6 +297,12 @@ class Engine(Protocol):
     def inspect(self, container: str) -> ContainerFacts | None:
         """Say how a container is; None where there is none."""
 
+    def await_exit(self, container: str, *, seconds: float) -> None:
+        """Return when a container has ended, or about ``seconds`` later; may return early, and proves nothing.
+
+        Raises nothing: whoever waits looks afterwards, and whatever was wrong shows then.
+        """
+
     def kill(self, container: str) -> None:
         """Send SIGKILL; silent where the container has ended or is gone."""
 

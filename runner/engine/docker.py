@@ -5,6 +5,7 @@ of ``pull`` and runs by tag. A read that gets no byte for ``REQUEST_SECONDS`` is
 time-out of ours ever says anything about a submission.
 """
 
+import contextlib
 import json
 import logging
 import os
@@ -22,6 +23,7 @@ from runner.engine.contract import (
     ContainerSpec,
     EngineFacts,
     EngineRefusal,
+    EngineUnreachable,
     ImageFacts,
     ImageMissing,
     RefusalPhase,
@@ -211,6 +213,12 @@ class DockerEngine:
                 return answers.container_facts(client.inspect_container(container))
             except docker.errors.NotFound:
                 return None
+
+    def await_exit(self, container: str, *, seconds: float) -> None:
+        """Return when a container has ended, or about ``seconds`` later; may return early, and proves nothing."""
+        # A time-out raises ReadTimeout or ConnectionError as it likes (docker-py #1966); neither says anything.
+        with contextlib.suppress(EngineUnreachable, EngineRefusal), self._clients.lend(RefusalPhase.OTHER) as client:
+            client.wait(container, timeout=seconds)  # type: ignore[arg-type]  # a float does as well
 
     def kill(self, container: str) -> None:
         """Send SIGKILL; silent where the container has ended or is gone."""

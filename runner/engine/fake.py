@@ -329,6 +329,13 @@ class FakeEngine:
             found = self._find(container)
             return self._facts(found) if found else None
 
+    def await_exit(self, container: str, *, seconds: float) -> None:
+        """Move the clock to the container's end, at most by ``seconds``."""
+        with self._lock:
+            found = self._find(container)
+            left = 0.0 if found is None or found.started is None else found.finished - self._clock.now()
+        self._clock.sleep(min(seconds, max(0.0, left)))
+
     def kill(self, container: str) -> None:
         """End a container that runs with 137, now; silent where it has ended or is gone."""
         self._enter("kill")

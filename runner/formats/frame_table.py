@@ -15,10 +15,9 @@ from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
-from pydantic import JsonValue
 
 from runner.challenge.formats import ColumnRule, FrameTableFormat, IndexRule
-from runner.confine import Confine, ConfinedFailure, FailureKind, Privileges, Reply
+from runner.confine import Confine, ConfinedFailure, FailureKind, JsonValue, Privileges, Reply
 from runner.confine.wire import pack
 from runner.errors import UsageError
 from runner.formats.contract import FrameTable, Problem, Reading

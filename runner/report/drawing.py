@@ -2,12 +2,13 @@
 
 Positions along the time axis are percentages of the picture's width, so that a picture fits any screen while its text
 keeps its size. Colour is never alone: the legend's position gives one of eight hues that stay apart under the common
-colour-vision deficiencies (P. Tol, "Colour schemes", SRON/EPS/TN/09-002, scheme *muted*) and, from the ninth label on, a
-texture; wide segments carry their label as text, all others as a tooltip.
+colour-vision deficiencies (P. Tol, "Colour schemes", SRON/EPS/TN/09-002, scheme *muted*), and from the ninth label on
+a texture; wide segments carry their label as text, all others as a tooltip.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ TEXTURES = 4
 """Plain, two hatchings, dots."""
 
 MOST_TOOLTIPS = 400
-"""Segments of a band beyond which they carry neither tooltip nor text: the page would grow, and nobody could hit them."""
+"""Segments of a band beyond which they carry neither tooltip nor text: the page would grow, nobody could hit them."""
 
 _WIDE_PIXELS, _NARROW_PIXELS, _CHARACTER, _PADDING = 9.0, 3.0, 6.6, 8.0
 """Pixels for a per cent of the width on a desk and on a phone; of a character of segment text; around it."""
@@ -37,7 +38,8 @@ class Block:
         width: Per cent.
         style: Class of hue and texture.
         tooltip: Label and frames; empty in crowded bands.
-        wide: Text that fits on a desk, narrow: on a phone.
+        wide: Text that fits on a desk.
+        narrow: Text that fits on a phone.
     """
 
     x: float
@@ -97,7 +99,8 @@ class Picture:
         difference_y: Their row.
         marks: Tested cuts.
         leak_x: Where the first changed frame lies, None for none.
-        ticks: For a desk and for a phone.
+        wide_ticks: For a desk.
+        narrow_ticks: For a phone.
         legend: Labels that occur.
         axis_y: Row of the axis.
         height: Pixels.
@@ -128,10 +131,7 @@ def segments_of(labels: Iterable[int] | NDArray[np.int64]) -> tuple[Segment, ...
     if row.size == 0:
         return ()
     bounds = [0, *(1 + np.flatnonzero(np.diff(row))).tolist(), row.size]
-    return tuple(
-        Segment(label=int(row[start]), start=start, stop=stop)
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
-    )
+    return tuple(Segment(label=int(row[start]), start=start, stop=stop) for start, stop in pairwise(bounds))
 
 
 def style_of(position: int) -> str:
@@ -232,7 +232,7 @@ def _fitting(pixels: float, *texts: str) -> str:
 
 
 def clock(seconds: float) -> str:
-    """``1:02:03`` or ``2:03``; with a decimal under a minute's worth of detail is of no use here, so whole seconds."""
+    """``1:02:03`` or ``2:03``; whole seconds."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
@@ -260,13 +260,17 @@ def _describe(ribbon: Ribbon) -> str:
     if ribbon.prediction is None:
         return "There is no valid prediction."
     if ribbon.reference is None:
-        return f"The prediction has {len(ribbon.prediction)} segments."
+        return f"The prediction has {_segments(ribbon.prediction)}."
     same = _per_frame(ribbon.reference, ribbon.frames) == _per_frame(ribbon.prediction, ribbon.frames)
     share = 100 * float(same.mean()) if ribbon.frames else 0.0
     return (
-        f"The reference has {len(ribbon.reference)} segments, the prediction {len(ribbon.prediction)}; "
+        f"The reference has {_segments(ribbon.reference)}, the prediction {_segments(ribbon.prediction)}; "
         f"they agree on {share:.1f} % of frames."
     )
+
+
+def _segments(segments: tuple[Segment, ...]) -> str:
+    return "1 segment" if len(segments) == 1 else f"{len(segments)} segments"
 
 
 def _legend(ribbon: Ribbon) -> tuple[Key, ...]:

@@ -1,8 +1,8 @@
 """One HTML file that needs no network, no script and no other file.
 
 Everything that strangers named is made visible first (``safe_text``) and then escaped by Jinja; both happen to every
-expression of the template, not where somebody remembered. The page forbids itself everything in a Content-Security-Policy:
-no script, no request, only its own style sheet, named by its hash.
+expression of the template, not where somebody remembered. In its Content-Security-Policy the page forbids itself
+everything, scripts and requests, but its own style sheet, named by its hash.
 """
 
 import base64

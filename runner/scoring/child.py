@@ -8,9 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from pydantic import JsonValue
 
-from runner.confine import Reply
+from runner.confine import JsonValue, Reply
 from runner.confine.wire import pack, unpack
 from runner.formats.contract import FrameTable
 from runner.scoring.contract import Scorer

@@ -4,11 +4,11 @@ import os
 from collections.abc import Mapping
 from typing import BinaryIO
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from runner.catalog import LoadedChallenge
 from runner.challenge import MissingCase, Task
-from runner.confine import Confine, ConfinedFailure, Privileges, Reply
+from runner.confine import Confine, ConfinedFailure, JsonValue, Privileges, Reply
 from runner.confine.wire import pack
 from runner.errors import ConfigError, ScorerFault
 from runner.formats.contract import FrameTable

@@ -50,7 +50,7 @@ def workflow(rng: np.random.Generator) -> NDArray[np.int64]:
 def predicted(reference: NDArray[np.int64], rng: np.random.Generator, noise: float) -> NDArray[np.int64]:
     late = reference[np.clip(np.arange(FRAMES) - rng.integers(0, 6), 0, FRAMES - 1)]
     wrong = np.repeat(rng.random(FRAMES // 6) < noise, 6)
-    return np.where(wrong, np.clip(late + rng.integers(-1, 2), -1, 14), late)
+    return np.asarray(np.where(wrong, np.clip(late + rng.integers(-1, 2), -1, 14), late), dtype=np.int64)
 
 
 def ribbon(title: str, reference: NDArray[np.int64] | None, prediction: NDArray[np.int64] | None) -> Ribbon:
@@ -127,7 +127,10 @@ def broken_rows(seed: int) -> tuple[CaseRow, ...]:
 def causality(*, leaks: bool) -> CausalitySection:
     full = predicted(workflow(np.random.default_rng(101)), np.random.default_rng(3), 0.1)
     rng = np.random.default_rng(8)
-    cuts = [CutMark(frames=int(k), random=bool(i % 2), state=CutState.CLEAN) for i, k in enumerate(rng.permutation(299)[:20])]
+    cuts = [
+        CutMark(frames=int(k), random=bool(i % 2), state=CutState.CLEAN)
+        for i, k in enumerate(rng.permutation(299)[:20])
+    ]
     if leaks:
         cuts = [*cuts[:2], CutMark(frames=121, random=False, state=CutState.UNDECIDED)]
         cuts.append(CutMark(frames=182, random=True, state=CutState.CHANGED))
@@ -135,12 +138,12 @@ def causality(*, leaks: bool) -> CausalitySection:
         case="video_26",
         outcome=Chip(word="leaking", tone=Tone.BAD) if leaks else Chip(word="passed", tone=Tone.GOOD),
         text=(
-            "The answer for 4 frames, the first of them 178, changed when the frames from 182 on were withheld, and again "
-            "when they were replaced by others: 3 runs of the full sequence agree, 3 with the other frames agree, and they "
-            "differ. Found with 3 of 299 possible cuts."
+            "The answer for 4 frames, the first of them 178, changed when the frames from 182 on were withheld, and "
+            "again when they were replaced by others: 3 runs of the full sequence agree, 3 with the other frames "
+            "agree, and they differ. Found with 3 of 299 possible cuts."
             if leaks
-            else "No answer changed when later frames were withheld: 20 of 299 possible cuts tested, 10 of them random. "
-            "At 95 % this leaves room for at most 25.9 % of cut points that leak."
+            else "No answer changed when later frames were withheld: 20 of 299 possible cuts tested, 10 of them "
+            "random. At 95 % this leaves room for at most 25.9 % of cut points that leak."
         ),
         facts=(Fact(name="cuts tested", value="20 of 299"), Fact(name="noise", value="0.0 % of 300 frames")),
         pictures=(
@@ -183,14 +186,12 @@ def view() -> ReportView:
     hostile = SubmissionSection(
         submission=HOSTILE, team=HOSTILE, status="competing", standing=Chip(word="rejected", tone=Tone.BAD)
     )
-    ranked = [
-        (s, tuple(c.scores[0] or 0.0 for c in s.tasks[0].cases)) for s in good
-    ]
+    ranked = [(s, tuple(c.scores[0] or 0.0 for c in s.tasks[0].cases)) for s in good]
     board = Leaderboard(
         title="Step recognition",
         value_name="mean F1 and edit",
         better="higher is better",
-        method="Mean over 8 cases, then rank; ties take the smallest rank; values rounded to 6 decimals before ranking.",
+        method="Mean over 8 cases, then rank; ties take the smallest rank; rounded to 6 decimals before ranking.",
         metrics=METRICS[1:],
         strip=(0.0, 1.0),
         ranked=tuple(
@@ -213,7 +214,10 @@ def view() -> ReportView:
                 metrics=(0.7, 0.6),
             ),
             UnrankedLine(
-                team=bad.team, submission="last-minute", reason="not-causal on video_26: the rule refuses", metrics=(None, None)
+                team=bad.team,
+                submission="last-minute",
+                reason="not-causal on video_26: the rule refuses",
+                metrics=(None, None),
             ),
             UnrankedLine(team=HOSTILE, submission=HOSTILE, reason="bad-image on all cases", metrics=(None, None)),
         ),

@@ -9,8 +9,9 @@ import pytest
 
 from runner import bundled_files
 from runner.bundled_files import bundled
-from runner.catalog import find_challenge, list_challenges, load_challenge
+from runner.catalog import find_challenge, load_challenge
 from runner.errors import ConfigError, HostUnfit, UsageError
+from runner.shelf import list_challenges
 
 PITVIS = find_challenge("pitvis2023")
 
@@ -104,6 +105,25 @@ def test_importing_the_catalog_loads_nothing_heavy() -> None:
     root = Path(bundled_files.__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("cpus: 8", "cpus: inf", "limits.cpus: 'inf': must be a finite number"),
+        ("fps: 1", "fps: nan", "cases.fps: 'nan': must be a finite number"),
+        ("[-1..14]", "[0..99999999999]", "'0..99999999999': the range is longer than 10000"),
+        ("gpus: 1", "gpu: 1", "limits.gpu: is not a key of this section; did you mean 'gpus'?"),
+        ("on: 1", "on: 0", "causality.on: 0: must be at least 1"),
+    ],
+)
+def test_what_a_challenge_must_not_say(copy: Path, before: str, after: str, message: str) -> None:
+    path = copy / "challenge.yaml"
+    assert path.read_text().count(before) == 1
+    path.write_text(path.read_text().replace(before, after))
+    with pytest.raises(ConfigError) as caught:
+        load_challenge(copy)
+    assert message in str(caught.value)
 
 
 def test_pitvis_says_what_its_readme_says() -> None:

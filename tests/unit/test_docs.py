@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from runner.cli import app
+from runner.cli.application import build_app
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
@@ -58,7 +58,7 @@ def proctor_lines() -> list[tuple[str, str]]:
 def unparsed(line: str) -> list[str]:
     """Why the real command line would refuse a line; nothing is run and no path is looked at."""
     words = shlex.split(line, comments=True)[1:]
-    command: object = typer.main.get_command(app)
+    command: object = typer.main.get_command(build_app())
     while (found := getattr(command, "commands", None)) is not None:
         if words == ["--help"]:
             return []

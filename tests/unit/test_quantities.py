@@ -1,7 +1,7 @@
 """Sizes, durations and rates are read as people write them, and nothing else is."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -73,6 +73,7 @@ def test_durations_are_shown(seconds: float, text: str) -> None:
     assert show_seconds(seconds) == text
 
 
+@settings(deadline=None)
 @given(st.integers(min_value=0, max_value=10**6), st.sampled_from(["B", "KiB", "MiB", "GiB"]))
 def test_a_size_is_its_number_times_its_unit(number: int, unit: str) -> None:
     factor = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import JsonValue
 
-from runner.confine import Confine, ConfinedFailure, FailureKind, Privileges, Reply
+from runner.confine import Confine, ConfinedFailure, FailureKind, JsonValue, Privileges, Reply
 from runner.confine import parent as parent_module
 from runner.errors import HostFault
 
@@ -64,11 +64,28 @@ def gone(pid: int) -> bool:
 
 
 @pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody may enter and write to; pytest's own are private."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
+
+
+@pytest.fixture
 def pipe() -> Iterator[tuple[int, int]]:
     ends = os.pipe()
     yield ends
     for end in ends:
         os.close(end)
+
+
+def ended(pid: int) -> bool:
+    """Gone, or left to init to reap: nobody else can once its parent was killed."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return "State:\tZ" in status and "PPid:\t1\n" in status
 
 
 def read_pids(end: int, count: int) -> list[int]:
@@ -123,11 +140,8 @@ def test_root_is_given_up_for_good(confine: Confine) -> None:
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="the file is our own")
-def test_a_file_of_root_cannot_be_opened_after_the_drop(confine: Confine, tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:-1]):
-        if folder.stat().st_uid == 0 and folder != Path("/tmp"):
-            folder.chmod(0o755)
-    secret = tmp_path / "reference.csv"
+def test_a_file_of_root_cannot_be_opened_after_the_drop(confine: Confine, open_folder: Path) -> None:
+    secret = open_folder / "reference.csv"
     secret.write_text("hidden")
     secret.chmod(0o600)
     request: dict[str, JsonValue] = {"tries": ["read"], "path": str(secret)}
@@ -156,25 +170,19 @@ def _uid(pid: int) -> int:
     return int(next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1])
 
 
-def test_a_child_can_neither_fork_nor_write_nor_signal_the_server(confine: Confine, tmp_path: Path) -> None:
-    target = tmp_path / "out"
-    target.touch(mode=0o666)
-    tmp_path.chmod(0o777)
-    request: dict[str, JsonValue] = {"tries": ["fork", "write", "signal-parent"], "path": str(target)}
-    header = run(confine, "attempt", request).header
-    if AS_ROOT:
-        assert header == {"fork": "BlockingIOError", "write": header["write"], "signal-parent": "PermissionError"}
-    else:
-        assert header["fork"] == "BlockingIOError"
-    assert header["write"] in ("OSError", "PermissionError")
-    assert target.read_bytes() == b""
-
-
-def test_the_organisers_code_cannot_write_files_either(confine: Confine, tmp_path: Path) -> None:
-    target = tmp_path / "out"
+@pytest.mark.parametrize("privileges", Privileges)
+def test_no_child_can_write_a_file(confine: Confine, open_folder: Path, privileges: Privileges) -> None:
+    target = open_folder / "out"
+    target.touch()
+    target.chmod(0o666)
     request: dict[str, JsonValue] = {"tries": ["write"], "path": str(target)}
-    assert run(confine, "attempt", request, privileges=Privileges.KEEP).header == {"write": "OSError"}
+    assert run(confine, "attempt", request, privileges=privileges).header == {"write": "OSError"}
     assert target.read_bytes() == b""
+
+
+def test_a_child_can_neither_fork_nor_signal_the_server(confine: Confine) -> None:
+    header = run(confine, "attempt", {"tries": ["fork", "signal-parent"], "path": ""}).header
+    assert header == {"fork": "BlockingIOError", "signal-parent": "PermissionError" if AS_ROOT else "done"}
 
 
 @pytest.mark.parametrize(
@@ -304,7 +312,7 @@ def test_a_call_whose_server_dies_is_repeated_once_and_its_child_dies_too(pipe: 
         for _ in range(2):
             (child,) = read_pids(pipe[0], 1)
             os.kill(server_pid(confine), signal.SIGKILL)
-            settle(partial(gone, child))
+            settle(partial(ended, child))
         thread.join()
         assert [str(failure) for failure in failures] == [
             "the process that reads files safely died twice (is the host out of memory?)"
@@ -328,7 +336,31 @@ def test_the_server_ends_when_its_parent_is_killed(pipe: tuple[int, int]) -> Non
     program.kill()
     program.wait()
     for pid in pids:
-        settle(partial(gone, pid))
+        settle(partial(ended, pid))
+
+
+def test_closing_calls_off_what_still_runs(pipe: tuple[int, int]) -> None:
+    confine = Confine(preload=(DRILLS,))
+    faults: list[HostFault] = []
+
+    def call() -> None:
+        with pytest.raises(HostFault) as caught:
+            run(confine, "sleep", {"seconds": 60}, descriptors=[pipe[1]], deadline=60)
+        faults.append(caught.value)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    (pid,) = read_pids(pipe[0], 1)
+    confine.close()
+    thread.join()
+    assert gone(pid)
+    assert [fault.what for fault in faults] == ["reading was called off: the program is ending"]
+    assert confine._server is None
+
+
+def test_a_descriptor_that_is_closed_is_no_reason_to_hang(confine: Confine) -> None:
+    with pytest.raises(HostFault, match="could not be started: Bad file descriptor"):
+        run(confine, "echo", descriptors=[9999])
 
 
 def test_nothing_is_started_before_the_first_call() -> None:

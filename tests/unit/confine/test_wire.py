@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 from numpy.typing import NDArray
-from pydantic import JsonValue
 
-from runner.confine.contract import Reply
+from runner.confine.contract import JsonValue, Reply
 from runner.confine.wire import GarbledError, pack, read_json, unpack
 
 PLAIN = st.recursive(
@@ -28,7 +27,7 @@ ARRAYS = st_numpy.arrays(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(
     st.dictionaries(st.text(max_size=5), PLAIN, max_size=4), st.dictionaries(st.text(max_size=5), ARRAYS, max_size=3)
 )
@@ -42,14 +41,14 @@ def test_what_is_packed_is_unpacked(header: dict[str, JsonValue], arrays: dict[s
         assert back.arrays[name].tobytes() == array.tobytes()
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=200))
 def test_random_bytes_are_garbled(data: bytes) -> None:
     with pytest.raises(GarbledError):
         unpack(data)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_a_changed_byte_is_garbled_or_still_plain(data: st.DataObject) -> None:
     packed = bytearray(pack(Reply(header={"a": [1, "b"]}, arrays={"x": np.arange(3)})))

@@ -5,7 +5,7 @@ import tempfile
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.formats.readers.csv_table import (
@@ -155,11 +155,13 @@ def test_integers_are_read_as_strictly_as_they_are_written(text: str, expected: 
     assert parse_integer(text) == expected
 
 
+@settings(deadline=None)
 @given(st.integers(-(10**15) + 1, 10**15 - 1))
 def test_every_integer_is_read(number: int) -> None:
     assert parse_integer(str(number)) == number
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_a_quoted_value_is_bounded_printable_ascii(text: str) -> None:
     shown = quote(text)
@@ -168,6 +170,7 @@ def test_a_quoted_value_is_bounded_printable_ascii(text: str) -> None:
     assert shown.isprintable()
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.lists(st.integers(-(10**14), 10**14), min_size=3, max_size=3), min_size=1, max_size=5),
     st.sampled_from(",;\t"),

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import JsonValue
 
 from runner.challenge.formats import ColumnRule, FrameTableFormat, IndexRule
-from runner.confine import Confine, ConfinedFailure, FailureKind, Privileges, Reply
+from runner.confine import Confine, ConfinedFailure, FailureKind, JsonValue, Privileges, Reply
 from runner.errors import UsageError
 from runner.formats import frame_table as module
 from runner.formats.contract import Reading
@@ -265,7 +264,7 @@ def test_the_number_of_frames_may_be_unknown() -> None:
 CELL = st.sampled_from(["0", "1", "2", "3", "-1", "15", "", "1.0", "nan", '"1"', " 1", "x"])
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(CELL, CELL), max_size=4), st.sampled_from(["\n", "\r\n"]), st.sampled_from([2, 3, None]))
 def test_the_short_way_agrees_with_the_long_one(rows: list[tuple[str, str]], end: str, frames: int | None) -> None:
     text = table(rows).replace("\n", end)
@@ -282,7 +281,7 @@ def test_the_short_way_agrees_with_the_long_one(rows: list[tuple[str, str]], end
         assert short.table.columns["int_step"].tolist() == long.table.columns["int_step"].tolist()
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=80))
 def test_random_bytes_are_problems_and_never_exceptions(content: bytes) -> None:
     reading = read(b"int_time,int_step\n" + content)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.scoring.metrics import AveragedOver, Labels, confusion, edit_score, macro_f1, segments
@@ -95,6 +95,7 @@ def test_two_empty_sequences_have_no_edit_score() -> None:
         edit_score(ids(), ids())
 
 
+@settings(deadline=None)
 @given(SEQUENCE)
 def test_a_sequence_is_perfect_against_itself(sequence: list[int]) -> None:
     labels = ids(*sequence)
@@ -103,6 +104,7 @@ def test_a_sequence_is_perfect_against_itself(sequence: list[int]) -> None:
         assert macro_f1(labels, labels, labels=LABELS, averaged_over=AveragedOver.REFERENCE_OR_PREDICTION) == 1.0
 
 
+@settings(deadline=None)
 @given(PAIR)
 def test_scores_lie_between_0_and_1(pairs: list[tuple[int, ...]]) -> None:
     reference, prediction = both(pairs)
@@ -110,6 +112,7 @@ def test_scores_lie_between_0_and_1(pairs: list[tuple[int, ...]]) -> None:
     assert 0.0 <= macro_f1(reference, prediction, labels=LABELS, averaged_over=AveragedOver.ALL) <= 1.0
 
 
+@settings(deadline=None)
 @given(PAIR)
 def test_both_metrics_are_symmetric(pairs: list[tuple[int, ...]]) -> None:
     one, other = both(pairs)
@@ -118,6 +121,7 @@ def test_both_metrics_are_symmetric(pairs: list[tuple[int, ...]]) -> None:
     assert macro_f1(one, other, **how) == macro_f1(other, one, **how)  # type: ignore[arg-type]
 
 
+@settings(deadline=None)
 @given(PAIR, st.permutations([*LABELS, -1, -2]))
 def test_names_of_labels_do_not_matter(pairs: list[tuple[int, ...]], renamed: list[int]) -> None:
     names = dict(zip([*LABELS, -1, -2], renamed, strict=True))
@@ -129,6 +133,7 @@ def test_names_of_labels_do_not_matter(pairs: list[tuple[int, ...]], renamed: li
     assert macro_f1(*after, labels=renamed_labels, averaged_over=AveragedOver.ALL) == pytest.approx(f1, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(PAIR)
 def test_more_classes_in_the_mean_never_raise_it(pairs: list[tuple[int, ...]]) -> None:
     reference, prediction = both(pairs)
@@ -139,6 +144,7 @@ def test_more_classes_in_the_mean_never_raise_it(pairs: list[tuple[int, ...]]) -
     assert values[1] >= values[2] - 1e-12
 
 
+@settings(deadline=None)
 @given(SEQUENCE, st.integers(1, 4))
 def test_stretching_time_changes_no_segment(sequence: list[int], factor: int) -> None:
     labels = ids(*sequence)

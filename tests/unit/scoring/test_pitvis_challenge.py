@@ -4,6 +4,7 @@ import csv
 import functools
 import importlib.util
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, cast
@@ -32,6 +33,8 @@ class Generator(Protocol):
     SPREAD: float
 
     def generate(self, folder: Path, *, cases: int, frames: tuple[int, int], seed: int) -> None: ...
+
+    def main(self) -> None: ...
 
 
 def _generator() -> Generator:
@@ -125,6 +128,15 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     assert contents["a"] == contents["b"]
     assert contents["a"] != contents["c"]
     assert len(contents["a"]) == 21
+
+
+def test_the_generator_has_a_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["generate.py", str(tmp_path / "new"), "--cases", "2", "--frames", "5", "7", "--seed", "1"]
+    monkeypatch.setattr(sys, "argv", command)
+    GENERATOR.main()
+    cases = find_cases(tmp_path / "new", LOADED.challenge.cases)
+    assert [case.name for case in cases] == ["01", "02"]
+    assert all(5 <= len(case.frames) <= 7 for case in cases)
 
 
 def test_the_data_reward_memory_but_give_most_frames_away(tmp_path: Path) -> None:

@@ -74,8 +74,8 @@ def test_a_scorer_may_be_spread_over_files(confine: Confine, with_scorer: WithSc
          "score_case(reference, prediction), but is score_case(reference)")),
         ("def score_case", "def score", ("'steps' is no scorer: it must be an object with a method "
          "score_case(reference, prediction)")),
-        ("    metrics = (", "    names = (", ("'steps' is no scorer: its attribute 'metrics' must be a tuple of Metric, "
-         "and not empty")),
+        ("    metrics = (", "    names = (", ("'steps' is no scorer: its attribute 'metrics' must be a tuple of "
+         "Metric, and not empty")),
         ('"frames", title', '"mean_f1_edit", title', ("'steps' is no scorer: 'metrics' names one twice: mean_f1_edit, "
          "mean_f1_edit")),
         ("worst=-1.0", "worst=float('nan')", ("'steps' is no scorer: a worst or chance value of 'metrics' is not "

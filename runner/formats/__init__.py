@@ -1,0 +1,1 @@
+"""Prediction formats: bounded readers that list every problem."""

@@ -1,0 +1,268 @@
+"""The verdict table: engine facts, the clock and the files that were taken, one row each; no text takes part."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.budget import Usage
+from runner.engine import Exit
+from runner.formats.contract import FrameTable, Problem, Reading
+from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason
+from runner.judge import better, exceeded_time, judge_run, problem_words, show_run_time
+from runner.verdict import Verdict, VerdictWord
+
+NEUTRAL = "4f1d2a9c0b3e5d77"
+TAKEN = Intake(file=f"{NEUTRAL}.csv", size=40)
+GOOD = Reading(table=FrameTable(columns={"step": np.zeros(4, dtype=np.int64)}))
+BAD = Reading(table=None, problems=(Problem(what="is not a legal label", row=3, column="step"),), problem_count=1)
+CHILD_NOTE = "a child process was killed for memory; the output is complete and valid all the same"
+
+
+def result(
+    code: int = 0,
+    *,
+    oom: bool = False,
+    seconds: float = 30.0,
+    monotonic: float | None = None,
+    killed: KillReason | None = None,
+    intake: Intake | None = TAKEN,
+    **more: Any,
+) -> JobResult:
+    usage = Usage(
+        engine_seconds=seconds,
+        monotonic_seconds=seconds if monotonic is None else monotonic,
+        output_bytes=40,
+        alone=True,
+    )
+    return JobResult(
+        job="full", digest="d1", attempt=1, exit=Exit(code=code, oom_killed=oom, seconds=seconds), killed=killed,
+        usage=usage, intake=intake, neutral_name=NEUTRAL, **more,
+    )  # fmt: skip
+
+
+def refused(refusal: IntakeRefusal, detail: str = "", **more: Any) -> Intake:
+    return Intake(file=f"{NEUTRAL}.csv", refusal=refusal, detail=detail, **more)
+
+
+MISSING = refused(IntakeRefusal.MISSING)
+FULL = "the output folder was full, 4 MiB or 64 files are allowed; the program ended with "
+KILLED = KillReason.TIME
+
+TABLE: list[tuple[str, JobResult, Reading | None, str, str]] = [
+    ("normal", result(), GOOD, "accepted", "ran 30.0 s of 60.0 s allowed; 4 frames answered"),
+    ("to the second", result(seconds=60.0), GOOD, "accepted", "ran 60.0 s of 60.0 s allowed; 4 frames answered"),
+    # The clock, before everything the program itself did.
+    ("late", result(seconds=61.0), GOOD, "timed-out", "ran 61.0 s of 60.0 s allowed"),
+    ("a hair late", result(seconds=60.01), GOOD, "timed-out", "ran 60.01 s of 60.00 s allowed"),
+    ("a split hair late", result(seconds=60.001), GOOD, "timed-out", "ran 60.001 s of 60.000 s allowed"),
+    ("killed", result(137, seconds=62.0, killed=KILLED, intake=MISSING), None, "timed-out",
+     "ran 62.0 s of 60.0 s allowed and was stopped"),
+    ("killed, and everything was there", result(137, seconds=62.0, killed=KILLED), GOOD, "timed-out",
+     "ran 62.0 s of 60.0 s allowed and was stopped"),
+    ("killed while out of memory", result(137, oom=True, seconds=62.0, killed=KILLED), GOOD, "timed-out",
+     "ran 62.0 s of 60.0 s allowed and was stopped"),
+    ("late and crashed", result(1, seconds=61.0, intake=MISSING), None, "timed-out", "ran 61.0 s of 60.0 s allowed"),
+    ("late and full", result(153, seconds=61.0), None, "timed-out", "ran 61.0 s of 60.0 s allowed"),
+    # Memory.
+    ("main process out of memory", result(137, oom=True, intake=MISSING), None, "out-of-memory",
+     "the process was killed for using more than the 2 GiB of memory allowed"),
+    ("out of memory, output complete", result(137, oom=True), GOOD, "out-of-memory",
+     "the process was killed for using more than the 2 GiB of memory allowed"),
+    ("child out of memory, parent fails", result(1, oom=True, intake=MISSING), None, "out-of-memory",
+     "a child process was killed for using more than the 2 GiB of memory allowed"),
+    ("child out of memory, nothing written", result(oom=True, intake=MISSING), None, "out-of-memory",
+     "a child process was killed for using more than the 2 GiB of memory allowed, and <case>.csv was not written"),
+    ("child out of memory, output damaged", result(oom=True), BAD, "out-of-memory",
+     "a child process was killed for using more than the 2 GiB of memory allowed, and the output is not valid"),
+    ("child out of memory, output complete", result(oom=True), GOOD, "accepted",
+     "ran 30.0 s of 60.0 s allowed; 4 frames answered"),
+    ("child out of memory, and a link", result(oom=True, intake=refused(IntakeRefusal.NOT_REGULAR, "a symbolic link")),
+     None, "unsafe-output", "<case>.csv is a symbolic link, not a regular file of its own"),
+    # Exit codes.
+    ("exit 1", result(1, intake=MISSING), None, "crashed", "the program ended with exit code 1 after 30.0 s"),
+    ("exit 1, output complete", result(1), GOOD, "crashed", "the program ended with exit code 1 after 30.0 s"),
+    ("exit 126", result(126, intake=MISSING), None, "crashed", "the program ended with exit code 126 after 30.0 s"),
+    ("exit 127", result(127, seconds=0.1, intake=MISSING), None, "crashed",
+     "the program ended with exit code 127 after 0.1 s"),
+    ("137 that nobody sent", result(137, intake=MISSING), None, "crashed",
+     "the program ended with exit code 137 (SIGKILL) after 30.0 s"),
+    ("segmentation fault", result(139, intake=MISSING), None, "crashed",
+     "the program ended with exit code 139 (SIGSEGV) after 30.0 s"),
+    ("terminated", result(143, intake=MISSING), None, "crashed",
+     "the program ended with exit code 143 (SIGTERM) after 30.0 s"),
+    ("CPU limit", result(152, intake=MISSING), None, "crashed",
+     "the program ended with exit code 152 (SIGXCPU) after 30.0 s"),
+    ("no such signal", result(255, intake=MISSING), None, "crashed",
+     "the program ended with exit code 255 after 30.0 s"),
+    ("exit 128", result(128, intake=MISSING), None, "crashed", "the program ended with exit code 128 after 30.0 s"),
+    # Output.
+    ("file size limit", result(153, intake=MISSING), None, "too-much-output", FULL + "exit code 153 (SIGXFSZ)"),
+    ("full and crashed", result(1, intake=replace(TAKEN, full=True)), GOOD, "too-much-output", FULL + "exit code 1"),
+    ("full and nothing there", result(intake=replace(MISSING, full=True)), None, "too-much-output",
+     FULL + "exit code 0 and <case>.csv is not there"),
+    ("full but complete", result(intake=replace(TAKEN, full=True)), GOOD, "accepted",
+     "ran 30.0 s of 60.0 s allowed; 4 frames answered"),
+    ("too large", result(intake=refused(IntakeRefusal.TOO_LARGE, "9 bytes of 8 allowed")), None, "too-much-output",
+     "<case>.csv has 9 bytes of 8 allowed"),
+    ("a link", result(intake=refused(IntakeRefusal.NOT_REGULAR, "a symbolic link")), None, "unsafe-output",
+     "<case>.csv is a symbolic link, not a regular file of its own"),
+    ("hard links", result(intake=refused(IntakeRefusal.SEVERAL_LINKS, "a file with 2 links")), None, "unsafe-output",
+     "<case>.csv is a file with 2 links, not a regular file of its own"),
+    ("nothing at all", result(intake=MISSING), None, "missing-output",
+     "the program ended with exit code 0 but did not write <case>.csv; the output folder is empty"),
+    ("one other", result(intake=replace(MISSING, other_entries=1)), None, "missing-output",
+     "the program ended with exit code 0 but did not write <case>.csv; 1 other entry is there"),
+    ("others", result(intake=replace(MISSING, other_entries=10_000)), None, "missing-output",
+     "the program ended with exit code 0 but did not write <case>.csv; 10000 other entries are there"),
+    ("a problem", result(), BAD, "bad-output", "<case>.csv has 1 problem: line 3, column step: is not a legal label"),
+    ("five problems", result(), Reading(table=None, problems=tuple(Problem(what=f"p{n}") for n in range(5)),
+     problem_count=5), "bad-output", "<case>.csv has 5 problems: p0; p1; p2; and 2 more"),
+    ("three problems", result(), Reading(table=None, problems=tuple(Problem(what=f"p{n}") for n in range(3)),
+     problem_count=3), "bad-output", "<case>.csv has 3 problems: p0; p1; p2"),
+    ("more problems than are listed", result(), Reading(table=None, problems=(Problem(what="p", row=2),) * 3,
+     problem_count=1_000_000), "bad-output",
+     "<case>.csv has 1000000 problems: line 2: p; line 2: p; line 2: p; and 999997 more"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("found", "reading", "word", "sentence"), [row[1:] for row in TABLE], ids=[r[0] for r in TABLE]
+)
+def test_the_table(
+    make_job: Callable[..., Job], found: JobResult, reading: Reading | None, word: str, sentence: str
+) -> None:
+    notes = (CHILD_NOTE,) if word == "accepted" and found.exit is not None and found.exit.oom_killed else ()
+    expected = Verdict(word=VerdictWord(word), sentence=sentence, notes=notes)
+    assert judge_run(make_job(), found, reading, public=False) == expected
+    assert judge_run(make_job(), found, reading, public=True) == expected
+
+
+def test_a_container_that_was_never_started(make_job: Callable[..., Job]) -> None:
+    never = replace(result(intake=None), exit=None, refusal="the image has neither ENTRYPOINT nor CMD")
+    assert judge_run(make_job(), never, None, public=False) == Verdict(
+        word=VerdictWord.BAD_IMAGE,
+        sentence="the container could not be started: the image has neither ENTRYPOINT nor CMD",
+    )
+    assert exceeded_time(never, 0.0) is False
+
+
+class TestClocks:
+    def test_within_the_slack_the_engines_counts_and_nothing_is_said(self, make_job: Callable[..., Job]) -> None:
+        verdict = judge_run(make_job(), result(seconds=59.9, monotonic=61.0), GOOD, public=False)
+        assert (verdict.word, verdict.notes) == (VerdictWord.ACCEPTED, ())
+        assert verdict.sentence == "ran 59.9 s of 60.0 s allowed; 4 frames answered"
+
+    @pytest.mark.parametrize(
+        ("engine", "monotonic", "word", "ran"),
+        [
+            (10.0, 61.0, "timed-out", "ran 61.0 s of 60.0 s allowed"),
+            (3600.0, 30.0, "accepted", "ran 30.0 s of 60.0 s allowed; 4 frames answered"),
+            (-5.0, 30.0, "accepted", "ran 30.0 s of 60.0 s allowed; 4 frames answered"),
+        ],
+    )
+    def test_beyond_it_the_monotonic_one_counts_and_the_verdict_says_so(
+        self, make_job: Callable[..., Job], engine: float, monotonic: float, word: str, ran: str
+    ) -> None:
+        verdict = judge_run(make_job(), result(seconds=engine, monotonic=monotonic), GOOD, public=False)
+        note = (
+            f"the engine's clock says {engine:.1f} s and the monotonic clock {monotonic:.1f} s: the clock was set while "
+            "the job ran, the monotonic one counts"
+        )
+        assert (verdict.word.value, verdict.sentence, verdict.notes) == (word, ran, (note,))
+
+    def test_a_killed_run_never_reads_as_if_it_had_been_in_time(
+        self, make_job: Callable[..., Job], make_budget: Callable[..., Any]
+    ) -> None:
+        """Of a long run, 1 % is more than the 2 s between the limit and the kill."""
+        found = result(137, seconds=995.0, monotonic=1002.0, killed=KILLED, intake=MISSING)
+        verdict = judge_run(make_job(budget=make_budget(run_time=1000.0)), found, None, public=False)
+        assert verdict.word is VerdictWord.TIMED_OUT
+        assert verdict.sentence == "ran 1002.0 s of 1000.0 s allowed and was stopped"
+
+    @pytest.mark.parametrize(
+        ("seconds", "killed", "exceeded"),
+        [(59.0, None, False), (60.0, None, False), (60.0001, None, True), (59.0, KILLED, True)],
+    )
+    def test_exceeded_time(self, seconds: float, killed: KillReason | None, exceeded: bool) -> None:
+        assert exceeded_time(result(seconds=seconds, killed=killed), 60.0) is exceeded
+
+
+@pytest.mark.parametrize(
+    ("seconds", "limit", "text"),
+    [
+        (61.0, 60.0, "ran 61.0 s of 60.0 s allowed"),
+        (60.0, 60.0, "ran 60.0 s of 60.0 s allowed"),
+        (60.04, 60.0, "ran 60.04 s of 60.00 s allowed"),
+        (60.0004, 60.0, "ran 60.0004 s of 60.0000 s allowed"),
+        (60.000000001, 60.0, "ran 60.000000001 s of 60.000000000 s allowed"),
+        (0.04, 0.1, "ran 0.0 s of 0.1 s allowed"),
+        (0.05, 0.1, "ran 0.05 s of 0.10 s allowed"),
+    ],
+)
+def test_run_times_have_as_many_decimals_as_it_takes(seconds: float, limit: float, text: str) -> None:
+    assert show_run_time(seconds, limit) == text
+
+
+def test_notes_of_the_host_stay_with_every_verdict(make_job: Callable[..., Job]) -> None:
+    assert judge_run(make_job(), result(notes=("n",)), GOOD, public=False).notes == ("n",)
+    assert judge_run(make_job(), result(1, notes=("n",)), GOOD, public=False).notes == ("n",)
+    assert judge_run(make_job(), result(oom=True, notes=("n",)), GOOD, public=False).notes == ("n", CHILD_NOTE)
+
+
+@pytest.mark.parametrize(
+    ("problem", "hidden", "public"),
+    [
+        (Problem(what="w"), "w", "w"),
+        (Problem(what="w", row=2), "line 2: w", "line 2: w"),
+        (Problem(what="w", row=0, column="c"), "line 0, column c: w", "line 0, column c: w"),
+        (Problem(what="w", column="c", value="'x'"), "column c: w", "column c: w, found 'x'"),
+    ],
+)
+def test_the_words_of_a_problem(problem: Problem, hidden: str, public: str) -> None:
+    assert problem_words(problem, with_value=False) == hidden
+    assert problem_words(problem, with_value=True) == public
+
+
+HOSTILE = st.text(min_size=1) | st.sampled_from(["\x1b[2J", "<script>", "\u202e", "SECRET", "%s{}", "a" * 10_000])
+
+
+@given(values=st.lists(HOSTILE, min_size=1, max_size=5), code=st.sampled_from([0, 0, 1, 153]), oom=st.booleans())
+def test_on_hidden_data_no_byte_of_the_container_is_in_the_verdict(
+    make_job: Callable[..., Job], values: list[str], code: int, oom: bool
+) -> None:
+    def told(values: list[str], *, public: bool) -> Verdict:
+        problems = tuple(Problem(what="is not a number", row=n, column="c", value=v) for n, v in enumerate(values, 2))
+        reading = Reading(table=None, problems=problems, problem_count=len(problems))
+        # The file's name holds the neutral case name, the log is no field of a result at all.
+        return judge_run(make_job(), result(code, oom=oom), reading, public=public)
+
+    hidden = told(values, public=False)
+    assert hidden == told(["other"] * len(values), public=False)
+    assert NEUTRAL not in repr(hidden)
+    assert "PATIENT-07" not in repr(hidden)
+    if code == 0 and not oom:
+        assert f"found {values[0]}" in told(values, public=True).sentence
+
+
+class TestBetter:
+    def attempt(self, word: VerdictWord, seconds: float) -> tuple[Verdict, JobResult]:
+        return Verdict(word=word, sentence="s"), result(seconds=seconds)
+
+    @pytest.mark.parametrize(
+        ("word", "seconds", "second_counts"),
+        [
+            (VerdictWord.ACCEPTED, 59.0, True),
+            (VerdictWord.CRASHED, 65.0, True),
+            (VerdictWord.TIMED_OUT, 60.5, True),
+            (VerdictWord.TIMED_OUT, 61.0, False),
+            (VerdictWord.TIMED_OUT, 62.0, False),
+        ],
+    )
+    def test_the_better_time_counts(self, word: VerdictWord, seconds: float, second_counts: bool) -> None:
+        first = self.attempt(VerdictWord.TIMED_OUT, 61.0)
+        assert better(first, self.attempt(word, seconds)) is second_counts
