@@ -7,6 +7,7 @@ The floor is the Docker SDK's low-level client with the same options and folders
 
 import argparse
 import contextlib
+import dataclasses
 import functools
 import json
 import os
@@ -15,12 +16,12 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from runner import execute
+from runner import execute, mounts, outputs
 from runner.catalog import LoadedChallenge, find_challenge, load_challenge
 from runner.confine import Confine
 from runner.dataset import Case
@@ -82,20 +83,24 @@ def _challenge(folder: Path) -> Iterator[tuple[LoadedChallenge, Case]]:
     yield replace(loaded, challenge=challenge), case
 
 
-def _instrument(stages: Stages, engine: DockerEngine) -> None:
-    for name in ("create", "start", "kill", "logs", "remove", "inspect"):
-        setattr(engine, name, stages.timed(f"engine {name}", getattr(engine, name)))
-    execute.lay_out = stages.timed("lay out the view", execute.lay_out)
-    execute._watch = stages.timed("watch (engine's own time to end included)", execute._watch)  # noqa: SLF001
-    attempts.confined_read = stages.timed("read in a confined child", attempts.confined_read)
-    attempts.write_value = stages.timed("write files", attempts.write_value)
-    cases.write_value = stages.timed("write files", cases.write_value)
-    from runner import mounts, outputs  # noqa: PLC0415
+_TIMED = (
+    (execute, "lay_out", "lay out the view"),
+    (execute, "_watch", "watch (engine's own time to end included)"),
+    (execute, "_keep_log", "keep the log"),
+    (mounts, "mount_new", "make and mount the output"),
+    (mounts, "unmount", "unmount the output"),
+    (outputs, "take_file", "take the file out"),
+    (attempts, "confined_read", "read in a confined child"),
+    (attempts, "write_value", "write files"),
+    (cases, "write_value", "write files"),
+)
+_ENGINE = ("create", "start", "await_exit", "inspect", "logs", "remove")
 
-    outputs.mounts.mount_new = stages.timed("make and mount the output", mounts.mount_new)
-    outputs.mounts.unmount = stages.timed("unmount the output", mounts.unmount)
-    outputs.take_file = stages.timed("take the file out", outputs.take_file)
-    execute._keep_log = stages.timed("keep the log", execute._keep_log)  # noqa: SLF001
+
+def _instrument(stages: Stages, engine: DockerEngine) -> None:
+    owners: list[tuple[object, str, str]] = [*_TIMED, *((engine, name, f"engine {name}") for name in _ENGINE)]
+    for owner, attribute, name in owners:
+        setattr(owner, attribute, stages.timed(name, getattr(owner, attribute)))
 
 
 def _bare(engine: DockerEngine, context: Context, entry: Entry, case: Case, folder: Path) -> Callable[[], float]:
@@ -125,8 +130,20 @@ def _bare(engine: DockerEngine, context: Context, entry: Entry, case: Case, fold
     return once
 
 
-def measure(runs: int) -> dict[str, object]:
-    """Take turns, ``runs`` times each; medians in seconds, their ratio, and the runner's time by stage."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Overhead:
+    """Medians in seconds, their ratio, and the runner's time by stage; stages hold one another."""
+
+    runs: int
+    runner_median_s: float
+    bare_median_s: float
+    ratio: float
+    output: str
+    stages: Mapping[str, Mapping[str, float]]
+
+
+def measure(runs: int) -> Overhead:
+    """Take turns, ``runs`` times each."""
     engine = connect(None)
     floor_engine = connect(None)
     settings = load_settings(None, {}).settings
@@ -141,7 +158,8 @@ def measure(runs: int) -> dict[str, object]:
         )
         context = Context(
             run=RunFolder(root=folder / "run"), loaded=loaded, cases={"a": case}, input_hashes={"a": "0" * 64},
-            settings=settings, seed=0, bench=bench, host=host, confine=stack.enter_context(Confine()), observe=lambda _: None,
+            settings=settings, seed=0, bench=bench, host=host, confine=stack.enter_context(Confine()),
+            observe=lambda _: None,
         )  # fmt: skip
         # The helper has no entry point; the challenge's arguments name the program.
         facts = replace(engine.image(HELPER_REFERENCE), command=("sh",))
@@ -159,15 +177,16 @@ def measure(runs: int) -> dict[str, object]:
         for number in range(runs):
             began = time.perf_counter()
             outcome = cases.settle_case(context, cases.CaseRun(entry=entry(number), case=case))
+            assert bench.cleaner is not None
+            bench.cleaner.settle()
             ours.append(time.perf_counter() - began)
             assert outcome.verdict.accepted, outcome.verdict
             floor.append(bare())
     mine, theirs = statistics.median(ours), statistics.median(floor)
-    return {
-        "runs": runs, "runner_median_s": round(mine, 4), "bare_median_s": round(theirs, 4),
-        "ratio": round(mine / theirs, 4), "output": host.output,
-        "stages": stages.shares(statistics.fmean(ours), runs),
-    }  # fmt: skip
+    return Overhead(
+        runs=runs, runner_median_s=round(mine, 4), bare_median_s=round(theirs, 4), ratio=round(mine / theirs, 4),
+        output=host.output, stages=stages.shares(statistics.fmean(ours), runs),
+    )  # fmt: skip
 
 
 def main() -> None:
@@ -178,12 +197,10 @@ def main() -> None:
     options = parser.parse_args()
     result = measure(options.runs)
     if options.json:
-        print(json.dumps(result, indent=1))
+        print(json.dumps(dataclasses.asdict(result), indent=1))
         return
-    print(f"runner {result['runner_median_s']} s, bare {result['bare_median_s']} s, ratio {result['ratio']} of medians")
-    stages = result["stages"]
-    assert isinstance(stages, dict)
-    for name, found in sorted(stages.items(), key=lambda item: -item[1]["ms"]):
+    print(f"runner {result.runner_median_s} s, bare {result.bare_median_s} s, ratio {result.ratio} of medians")
+    for name, found in sorted(result.stages.items(), key=lambda item: -item[1]["ms"]):
         print(f"  {found['ms']:8.2f} ms  {found['share']:6.1%}  {name}")
 
 

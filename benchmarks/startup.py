@@ -24,7 +24,8 @@ def _bare_program() -> str:
         text = (info.callback.__doc__ or "").replace('"""', "")
         lines += [
             f"@app.command({info.name!r}, rich_help_panel={info.rich_help_panel!r})",
-            f"def {info.name}(run: Annotated[Path, typer.Argument(help='x')], json: Annotated[bool, typer.Option('--json')] = False):",
+            f"def {info.name}(run: Annotated[Path, typer.Argument(help='x')],",
+            "    json: Annotated[bool, typer.Option('--json')] = False):",
             f'    """{text}"""',
         ]
     lines += ["challenge = typer.Typer(help='x')", "app.add_typer(challenge, name='challenge')"]

@@ -74,8 +74,8 @@ CATALOGUE = (
     ),
     KnownFailure(
         words=(*_ENDED, VerdictWord.OUT_OF_MEMORY),
-        marks=("bus error", "unable to open shared memory", "/dev/shm", "shared memory"),
-        cause="/dev/shm was too small for what data loader workers share",
+        marks=("bus error", "unable to open shared memory", "shared memory"),
+        cause="shared memory was too small for what data loader workers pass to each other",
         fix="use fewer workers, or num_workers=0",
     ),
     KnownFailure(
@@ -127,6 +127,13 @@ CATALOGUE = (
         fix="write to the path that is passed as the output argument, and end with an error code when something fails",
     ),
     KnownFailure(
+        words=(VerdictWord.BAD_OUTPUT,),
+        marks=(),
+        cause="the file does not have the form the challenge asks for",
+        fix="write the header and one row for every frame, in order, with labels the challenge knows; "
+        "see: proctor challenge show",
+    ),
+    KnownFailure(
         words=(VerdictWord.TOO_MUCH_OUTPUT,),
         marks=(),
         cause="the program writes more than predictions: frames, features or logs",
@@ -135,7 +142,8 @@ CATALOGUE = (
     KnownFailure(
         words=(VerdictWord.NOT_CAUSAL,),
         marks=(),
-        cause="an answer depends on frames that come after it: a bidirectional model, a centred filter, or normalisation over the whole sequence",
+        cause="an answer depends on frames that come after it: a bidirectional model, a centred filter, or "
+        "normalisation over the whole sequence",
         fix="let the answer for frame t use frames up to t only",
     ),
 )

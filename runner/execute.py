@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.budget import Budget, Usage
+from runner.cleaner import Cleaner
 from runner.clock import Clock
 from runner.dataset import Case
 from runner.engine import (
@@ -90,6 +91,7 @@ class Bench:
         helper: ID of our helper image; empty where outputs are loop-mounted.
         stop: Set when the user asked us to stop.
         gpus: UUIDs of this host's devices, empty where none is used.
+        cleaner: Puts a job's things away while its files are read; None: at once.
     """
 
     engine: Engine
@@ -101,6 +103,7 @@ class Bench:
     helper: str
     stop: threading.Event = field(default_factory=threading.Event)
     gpus: tuple[str, ...] = ()
+    cleaner: Cleaner | None = None
 
     @property
     def labels(self) -> dict[str, str]:
@@ -145,6 +148,8 @@ def run_job(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: i
     if bench.stop.is_set():
         raise Interrupted("stopped", remedy="go on with: proctor resume RUN")
     try:
+        if bench.cleaner is not None:
+            bench.cleaner.settle()
         return _run(bench, job, view, image=image, attempt=attempt, folder=folder)
     except EngineRefusal as refusal:
         raise HostFault(str(refusal), remedy="see: proctor doctor") from refusal
@@ -173,8 +178,12 @@ def _run(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int,
         )  # fmt: skip
         spec = container_spec(job=job, image=image, seat=seat)
         expected = job.expected_file.replace("{case}", name)
+        # By name: where the answer to create is lost, the container may be there all the same.
+        stack.callback(bench.engine.remove, spec.name)
         result = _run_container(bench, spec, job, place, expected=expected, attempt=attempt, folder=folder)
         alone = not bench.leases.taken_since(began_ns, but=(uid_name, gpu or ""))
+        if bench.cleaner is not None:
+            bench.cleaner.later(stack.pop_all().close)
         return replace(result, usage=replace(result.usage, alone=alone), neutral_name=name)
 
 
@@ -203,7 +212,13 @@ def _device(bench: Bench, budget: Budget) -> Iterator[str | None]:
 def _place(bench: Bench, desk: Path, name: str, budget: Budget, *, uid: int, gid: int) -> Iterator[OutputPlace]:
     if bench.helper:
         with volume_place(
-            bench.engine, helper=bench.helper, name=name, labels=bench.labels, budget=budget, uid=uid, gid=gid
+            bench.engine,
+            helper=bench.helper,
+            name=NAME_PREFIX + name,
+            labels=bench.labels,
+            budget=budget,
+            uid=uid,
+            gid=gid,
         ) as place:
             yield place
     else:
@@ -215,16 +230,12 @@ def _run_container(
     bench: Bench, spec: ContainerSpec, job: Job, place: OutputPlace, *, expected: str, attempt: int, folder: Path
 ) -> JobResult:
     try:
-        try:
-            container = bench.engine.create(spec)
-            bench.engine.start(container)
-        except EngineRefusal as refusal:
-            return _refused(job, attempt, refusal)
-        ended = _watch(bench, container, job.budget)
-        truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
-    finally:
-        # By name: where the answer to create was lost, the container may be there all the same.
-        bench.engine.remove(spec.name)
+        container = bench.engine.create(spec)
+        bench.engine.start(container)
+    except EngineRefusal as refusal:
+        return _refused(job, attempt, refusal)
+    ended = _watch(bench, container, job.budget)
+    truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
     predictions = folder / "predictions"
     predictions.mkdir(exist_ok=True)
     intake = place.take(expected, predictions / job.expected_file.replace("{case}", "prediction"))

@@ -54,9 +54,13 @@ def _pinned(source: str, kind: SourceKind, facts: ImageFacts) -> PinnedImage:
 def source_kind(engine: Engine, source: str, *, base: Path) -> SourceKind:
     """Decide what an image's text means: an existing path, an image the engine holds, else a registry's."""
     path = base / source
-    if source.endswith(_ARCHIVE_NAMES) or path.is_file():
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except OSError:  # too long for a path
+        is_file = is_folder = False
+    if source.endswith(_ARCHIVE_NAMES) or is_file:
         return SourceKind.ARCHIVE
-    if path.is_dir():
+    if is_folder:
         return SourceKind.FOLDER
     if source.startswith("docker://"):
         return SourceKind.REGISTRY
@@ -206,6 +210,8 @@ def _without_names(path: Path, manifest: _Manifest) -> Iterator[bytes]:
             wanted.remove(name)
             info = tarfile.TarInfo(name)
             if member.issym():  # docker save links equal layers
+                if _clean(posixpath.join(posixpath.dirname(name), member.linkname)) not in manifest.names:
+                    raise tarfile.ReadError(f"{name!r} is a link to something else")
                 info.type, info.linkname = tarfile.SYMTYPE, member.linkname
                 yield info.tobuf(tarfile.PAX_FORMAT)
             elif member.isreg() and not member.issparse():

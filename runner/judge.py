@@ -114,7 +114,8 @@ def _taken(job: Job, intake: Intake, *, oom: bool) -> tuple[VerdictWord, str] | 
             memory = show_bytes(job.budget.memory)
             return (
                 VerdictWord.OUT_OF_MEMORY,
-                f"a child process was killed for using more than the {memory} of memory allowed, and {name} was not written",
+                f"a child process was killed for using more than the {memory} of memory allowed, "
+                f"and {name} was not written",
             )
         if intake.full:
             return VerdictWord.TOO_MUCH_OUTPUT, f"{_output_sentence(job, ended='exit code 0')} and {name} is not there"
@@ -131,12 +132,9 @@ def _taken(job: Job, intake: Intake, *, oom: bool) -> tuple[VerdictWord, str] | 
 
 
 def problem_words(problem: Problem, *, with_value: bool) -> str:
-    """A problem with its place; the container's own bytes only where the data is public."""
-    place = [f"line {problem.row}"] if problem.row is not None else []
-    place += [f"column {problem.column}"] if problem.column else []
-    head = f"{', '.join(place)}: " if place else ""
+    """A problem, which names its own place; the container's own bytes only where the data is public."""
     value = f", found {problem.value}" if with_value and problem.value else ""
-    return f"{head}{problem.what}{value}"
+    return f"{problem.what}{value}"
 
 
 def _read(job: Job, reading: Reading, *, oom: bool, public: bool) -> tuple[VerdictWord, str] | None:
@@ -146,7 +144,8 @@ def _read(job: Job, reading: Reading, *, oom: bool, public: bool) -> tuple[Verdi
         memory = show_bytes(job.budget.memory)
         return (
             VerdictWord.OUT_OF_MEMORY,
-            f"a child process was killed for using more than the {memory} of memory allowed, and the output is not valid",
+            f"a child process was killed for using more than the {memory} of memory allowed, "
+            "and the output is not valid",
         )
     count = reading.problem_count
     shown = "; ".join(problem_words(p, with_value=public) for p in reading.problems[:_SHOWN_PROBLEMS])

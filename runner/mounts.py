@@ -69,7 +69,9 @@ def mount_new(image: Path, folder: Path, *, blanks: Path, size: int, inodes: int
         os.chown(folder, uid, gid)
     except OSError as error:
         raise HostFault(
-            f"an output of {size} bytes could not be made: {error.strerror}", where=str(folder), remedy="see: proctor doctor"
+            f"an output of {size} bytes could not be made: {error.strerror}",
+            where=str(folder),
+            remedy="see: proctor doctor",
         ) from error
 
 
@@ -128,7 +130,7 @@ def _mount_by_calls(image: Path, folder: Path) -> None:
     with image.open("rb+", buffering=0) as file, Path("/dev/loop-control").open("rb+", buffering=0) as control:
         for _ in range(_LOOP_TRIES):
             device = f"/dev/loop{fcntl.ioctl(control, _LOOP_CTL_GET_FREE)}"
-            with open(device, "rb+", buffering=0) as loop:
+            with Path(device).open("rb+", buffering=0) as loop:
                 try:
                     fcntl.ioctl(loop, _LOOP_CONFIGURE, _loop_config(file.fileno()))
                 except OSError as error:

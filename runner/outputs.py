@@ -167,7 +167,13 @@ def loop_place(desk: Path, *, name: str, budget: Budget, uid: int, gid: int) -> 
     """
     folder = desk / name
     mounts.mount_new(
-        desk / f"{name}.img", folder, blanks=desk.parent, size=budget.output_bytes, inodes=budget.output_files, uid=uid, gid=gid
+        desk / f"{name}.img",
+        folder,
+        blanks=desk.parent,
+        size=budget.output_bytes,
+        inodes=budget.output_files,
+        uid=uid,
+        gid=gid,
     )
     try:
         yield LoopPlace(folder, budget)

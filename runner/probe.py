@@ -1,7 +1,7 @@
 """Asks a container of ours what it can see and do on this host.
 
-A probe is an ordinary job under the ordinary policy, with our helper image in the participant's place: what holds for it
-holds for them.
+A probe is an ordinary job under the ordinary policy, with our helper image in the participant's place: what holds for
+it holds for them.
 """
 
 import json

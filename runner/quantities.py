@@ -19,7 +19,7 @@ _BYTES = {
     "TiB": 1 << 40,
 }
 _SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_NUMBER_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+_NUMBER_UNIT = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]+)\s*")
 
 
 def _parse(text: object, units: dict[str, float] | dict[str, int], example: str) -> float:

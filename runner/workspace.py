@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner import mounts
-from runner.ownership import Owner, provably_dead
+from runner.ownership import Owner
 
 _OWNER_FILE = "owner"
 
@@ -65,11 +65,10 @@ def open_workspace(root: Path, owner: Owner) -> Iterator[Workspace]:
 
 @dataclass(frozen=True, kw_only=True)
 class Leftover:
-    """A folder of a runner; ``provable`` where its owner is certainly gone."""
+    """A folder of a runner, and what its owner file says."""
 
     folder: Path
     owner: str
-    provable: bool
 
 
 def leftovers(root: Path, observer: Owner) -> tuple[Leftover, ...]:
@@ -82,7 +81,7 @@ def leftovers(root: Path, observer: Owner) -> tuple[Leftover, ...]:
         owner = Owner.parse(text)
         if owner == observer:
             continue
-        found.append(Leftover(folder=folder, owner=text, provable=owner is not None and provably_dead(owner, observer)))
+        found.append(Leftover(folder=folder, owner=text))
     return tuple(found)
 
 

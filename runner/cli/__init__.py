@@ -9,6 +9,6 @@ import sys
 
 def main() -> None:
     """The command ``proctor``."""
-    from runner.cli.boundary import run_cli  # noqa: PLC0415  importing a part must not load the whole
+    from runner.cli.boundary import run_cli
 
     sys.exit(run_cli(sys.argv[1:]))

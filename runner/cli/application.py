@@ -37,9 +37,9 @@ COMMANDS = {
 }
 
 
-def _options(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:  # noqa: FBT002
+def _options(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
     if version:
-        from runner import __version__  # noqa: PLC0415
+        from runner import __version__
 
         typer.echo(f"proctor {__version__}")
         raise typer.Exit
@@ -49,7 +49,8 @@ def build_app(names: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     """The application with these commands."""
     app = typer.Typer(
         name="proctor",
-        help="Runs challenge submissions in containers on hidden data, fairly, and turns what they wrote into a ranking.",
+        help="Runs challenge submissions in containers on hidden data, fairly, and turns what they wrote into a "
+        "ranking.",
         no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,

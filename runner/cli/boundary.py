@@ -30,7 +30,7 @@ def run_cli(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         tell_error(Interrupted("interrupted"))
         return Interrupted.exit_code
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  sorted there; what is not known is raised again
         return _usage_code(error)
     return code if isinstance(code, int) else 0
 
@@ -48,7 +48,7 @@ def _usage_code(error: Exception) -> int:
 
 def tell_error(error: RunnerError) -> None:
     """Say what, where, and what to do next, on the error stream."""
-    from runner.cli.screen import error_console  # noqa: PLC0415  rich costs start-up time
+    from runner.cli.screen import error_console
 
     console = error_console()
     console.print(f"[bold red]error[/] {_safe(error.what)}", highlight=False)
@@ -59,9 +59,9 @@ def tell_error(error: RunnerError) -> None:
 
 
 def _safe(text: str) -> str:
-    from rich.markup import escape  # noqa: PLC0415  rich costs start-up time
+    from rich.markup import escape
 
-    from runner.safe_text import for_terminal  # noqa: PLC0415  as above
+    from runner.safe_text import for_terminal
 
     return escape(for_terminal(text))
 

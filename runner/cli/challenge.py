@@ -15,11 +15,11 @@ def list_(json: Json = False) -> None:
 
     Example: [bold]proctor challenge list[/]
     """
-    from runner.shelf import list_challenges, read_label  # noqa: PLC0415
+    from runner.shelf import list_challenges, read_label
 
     found = [read_label(folder) for folder in list_challenges()]
     if json:
-        import json as text  # noqa: PLC0415
+        import json as text
 
         rows = [{"name": c.name, "version": c.version, "title": c.title, "digest": c.digest} for c in found]
         typer.echo(text.dumps(rows, indent=1))
@@ -37,13 +37,13 @@ def show(
 
     Example: [bold]proctor challenge show pitvis2023[/]
     """
-    from runner.catalog import find_challenge, load_challenge  # noqa: PLC0415
+    from runner.catalog import find_challenge, load_challenge
 
     loaded = load_challenge(find_challenge(challenge))
     if json:
         typer.echo(loaded.challenge.model_dump_json(indent=1, by_alias=True))
         return
-    from runner.cli.rules import rules  # noqa: PLC0415
+    from runner.cli.rules import rules
 
     typer.echo(
         f"{loaded.challenge.title}\n{loaded.challenge.name} {loaded.challenge.version}, digest {loaded.digest[:12]}\n"

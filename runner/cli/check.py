@@ -37,10 +37,10 @@ def check(
 
     Exit codes: 0 accepted, 1 rejected, 2 wrong usage, 3 this machine cannot tell.
     """
-    from runner.cli.boundary import stop_on_signals  # noqa: PLC0415
-    from runner.cli.outcome import checking  # noqa: PLC0415
-    from runner.engine.docker import connect  # noqa: PLC0415
-    from runner.pipeline import check as flow  # noqa: PLC0415
+    from runner.cli.boundary import stop_on_signals
+    from runner.cli.outcome import checking
+    from runner.engine.docker import connect
+    from runner.pipeline import check as flow
 
     request = flow.CheckRequest(
         image=image, challenge=challenge, data=data, keep=keep, settings_file=settings, flags=flags_of(set_),
@@ -53,11 +53,11 @@ def check(
 
 
 def _show(report: "CheckReport", *, as_json: bool) -> None:
-    from runner.cli.screen import console, safe  # noqa: PLC0415
+    from runner.cli.screen import console, safe
 
     out = console()
     if as_json:
-        import json  # noqa: PLC0415
+        import json
 
         out.print_json(json.dumps(_value(report)), highlight=False)
         return

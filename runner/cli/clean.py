@@ -16,11 +16,11 @@ def clean(
 
     Example: [bold]proctor clean[/]
     """
-    from runner.cli.screen import console, safe  # noqa: PLC0415
-    from runner.engine.docker import connect  # noqa: PLC0415
-    from runner.ownership import current_owner  # noqa: PLC0415
-    from runner.pipeline.host import sweep  # noqa: PLC0415
-    from runner.settings import load_settings  # noqa: PLC0415
+    from runner.cli.screen import console, safe
+    from runner.engine.docker import connect
+    from runner.ownership import current_owner
+    from runner.pipeline.host import sweep
+    from runner.settings import load_settings
 
     chosen = load_settings(settings, flags_of(set_)).settings
     found = sweep(connect(chosen.engine or None), chosen, current_owner(), force=force)

@@ -12,11 +12,11 @@ def doctor(settings: Settings = None, set_: Set = None, json: Json = False) -> N
 
     Exit codes: 0 fit, 3 something must be mended.
     """
-    from runner.cli.screen import console, safe  # noqa: PLC0415
-    from runner.doctor.examine import examine  # noqa: PLC0415
-    from runner.doctor.findings import Finding, State  # noqa: PLC0415
-    from runner.engine.docker import connect  # noqa: PLC0415
-    from runner.settings import load_settings  # noqa: PLC0415
+    from runner.cli.screen import console, safe
+    from runner.doctor.examine import examine
+    from runner.doctor.findings import Finding, State
+    from runner.engine.docker import connect
+    from runner.settings import load_settings
 
     signs = {State.FINE: "[green]✓[/]", State.NOTE: "[yellow]![/]", State.PROBLEM: "[red]✗[/]"}
     out = console()
@@ -29,7 +29,7 @@ def doctor(settings: Settings = None, set_: Set = None, json: Json = False) -> N
                 out.print(f"  {'':<20}[bold]mend[/] {safe(finding.remedy)}")
     problems = sum(finding.state is State.PROBLEM for finding in found)
     if json:
-        import json as text  # noqa: PLC0415
+        import json as text
 
         rows = [{"name": f.name, "state": f.state.value, "sentence": f.sentence, "remedy": f.remedy} for f in found]
         out.print_json(text.dumps(rows), highlight=False)

@@ -31,11 +31,11 @@ def evaluate(
 
     Exit codes: 0 every case has a verdict (a rejection is a result), 5 some are pending.
     """
-    from runner.cli.boundary import stop_on_signals  # noqa: PLC0415
-    from runner.cli.outcome import show_finished, watching  # noqa: PLC0415
-    from runner.engine.docker import connect  # noqa: PLC0415
-    from runner.pipeline import evaluate as flow  # noqa: PLC0415
-    from runner.pipeline.record import EvaluateRequest  # noqa: PLC0415
+    from runner.cli.boundary import stop_on_signals
+    from runner.cli.outcome import show_finished, watching
+    from runner.engine.docker import connect
+    from runner.pipeline import evaluate as flow
+    from runner.pipeline.record import EvaluateRequest
 
     request = EvaluateRequest(
         challenge=challenge, data=data, submissions=submissions, out=out, settings_file=settings, flags=flags_of(set_),

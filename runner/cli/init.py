@@ -14,9 +14,9 @@ def init(
 
     Example: [bold]proctor init pitvis2023 my-method[/]
     """
-    from runner.catalog import find_challenge, load_challenge  # noqa: PLC0415
-    from runner.cli.rules import rules  # noqa: PLC0415
-    from runner.template import write_template  # noqa: PLC0415
+    from runner.catalog import find_challenge, load_challenge
+    from runner.cli.rules import rules
+    from runner.template import write_template
 
     loaded = load_challenge(find_challenge(challenge))
     written = write_template(

@@ -39,7 +39,8 @@ def show_finished(finished: Finished, *, as_json: bool) -> int:
         err.print(f"[yellow]pending[/] {safe(text)}")
     if pending:
         err.print(
-            f"{len(pending)} pending, so there is no leaderboard yet; next: proctor resume {safe(str(finished.run.root))}"
+            f"{len(pending)} pending, so there is no leaderboard yet; "
+            f"next: proctor resume {safe(str(finished.run.root))}"
         )
     (err if as_json else out).print(f"report {safe(str(finished.run.report))}", soft_wrap=True)
     return HostFault.exit_code if pending else 0

@@ -8,12 +8,12 @@ def report(run: Run) -> None:
 
     Example: [bold]proctor report final[/]
     """
-    import threading  # noqa: PLC0415
+    import threading
 
-    from runner.cli.outcome import watching  # noqa: PLC0415
-    from runner.cli.screen import console, safe  # noqa: PLC0415
-    from runner.pipeline import evaluate as flow  # noqa: PLC0415
-    from runner.store import RunFolder  # noqa: PLC0415
+    from runner.cli.outcome import watching
+    from runner.cli.screen import console, safe
+    from runner.pipeline import evaluate as flow
+    from runner.store import RunFolder
 
     with watching(threading.Event()) as observe:
         finished = flow.score_again(RunFolder(root=run), observe)

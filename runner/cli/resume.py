@@ -10,11 +10,11 @@ def resume(run: Run, json: Json = False) -> None:
 
     Example: [bold]proctor resume final[/]
     """
-    from runner.cli.boundary import stop_on_signals  # noqa: PLC0415
-    from runner.cli.outcome import show_finished, watching  # noqa: PLC0415
-    from runner.engine.docker import connect  # noqa: PLC0415
-    from runner.pipeline import evaluate as flow  # noqa: PLC0415
-    from runner.store import RunFolder  # noqa: PLC0415
+    from runner.cli.boundary import stop_on_signals
+    from runner.cli.outcome import show_finished, watching
+    from runner.engine.docker import connect
+    from runner.pipeline import evaluate as flow
+    from runner.store import RunFolder
 
     with stop_on_signals() as stop, watching(stop) as observe:
         finished = flow.resume(

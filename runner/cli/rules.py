@@ -20,7 +20,7 @@ def rules(challenge: Challenge) -> list[tuple[str, str]]:
     limits, invocation = challenge.limits, challenge.invocation
     lines = [
         ("platform", challenge.platform.value),
-        ("started as", " ".join(["<entry point>", *invocation.args])),
+        ("started as", " ".join(["ENTRYPOINT", *invocation.args])),
         ("input", f"{invocation.input_mount}, read-only"),
         ("output", f"{invocation.output_mount}, at most {show_bytes(limits.output)}, {limits.output_files} files"),
         ("run time", run_time_words(limits)),
@@ -41,4 +41,5 @@ def _causality(challenge: Challenge) -> str:
     rule = challenge.causality
     if rule.method == "off":
         return "not checked"
-    return f"checked on {rule.on} case{'s' if rule.on > 1 else ''} with at most {rule.cuts} cuts; a leak: {rule.on_leak.value}"
+    cases = "1 case" if rule.on == 1 else f"{rule.on} cases"
+    return f"checked on {cases} with at most {rule.cuts} cuts; a leak: {rule.on_leak.value}"

@@ -19,12 +19,12 @@ def score(
 
     Example: [bold]proctor score final --challenge ./pitvis2023[/]
     """
-    import threading  # noqa: PLC0415
+    import threading
 
-    from runner.catalog import find_challenge, load_challenge  # noqa: PLC0415
-    from runner.cli.outcome import show_finished, watching  # noqa: PLC0415
-    from runner.pipeline import evaluate as flow  # noqa: PLC0415
-    from runner.store import RunFolder  # noqa: PLC0415
+    from runner.catalog import find_challenge, load_challenge
+    from runner.cli.outcome import show_finished, watching
+    from runner.pipeline import evaluate as flow
+    from runner.store import RunFolder
 
     mended = load_challenge(find_challenge(challenge)) if challenge else None
     with watching(threading.Event()) as observe:

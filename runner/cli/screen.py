@@ -155,7 +155,8 @@ class ProgressScreen:
         head = f"{self._count.done:>3}/{self._count.total}"
         tail = f" [dim]{left}[/]" if left and not self._progress else ""
         self._line(
-            f"{head} {safe(event.submission)} · case {safe(event.case)} · {mark_of(event.verdict.word)} {safe(event.verdict.sentence)}{tail}"
+            f"{head} {safe(event.submission)} · case {safe(event.case)} · {mark_of(event.verdict.word)} "
+            f"{safe(event.verdict.sentence)}{tail}"
         )
         if self._progress:
             self._progress.update(self._task, completed=self._count.done, left=left, description=safe(event.submission))

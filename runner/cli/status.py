@@ -8,13 +8,13 @@ def status(run: Run, json: Json = False) -> None:
 
     Example: [bold]proctor status final[/]
     """
-    import json as text  # noqa: PLC0415
+    import json as text
 
-    from rich.table import Table  # noqa: PLC0415
+    from rich.table import Table
 
-    from runner.cli.screen import console, safe  # noqa: PLC0415
-    from runner.pipeline.progress import how_far  # noqa: PLC0415
-    from runner.store import RunFolder  # noqa: PLC0415
+    from runner.cli.screen import console, safe
+    from runner.pipeline.progress import how_far
+    from runner.store import RunFolder
 
     rows = how_far(RunFolder(root=run))
     if json:

@@ -55,7 +55,8 @@ def _base(engine: Engine, named: str | None) -> ImageFacts:
         raise HostUnfit(
             f"there is no image to make the helper image of: {named or LOCAL_BASE!r} is not here and"
             f" {wanted!r} cannot be pulled: {refusal.message}",
-            remedy="make it: make base",
+            remedy="docker pull python:3.11-slim, or name an image with Python 3 by helper_base: in the settings; in a "
+            "checkout: make base",
         ) from refusal
 
 

@@ -49,7 +49,9 @@ def job_of(context: Context, entry: Entry, case: Case, *, cut: Cut | None = None
     return plan_job(
         submission=entry.submission.slug, task_name=entry.task, task=challenge.tasks[entry.task],
         invocation=challenge.invocation, case=case, case_hash=context.input_hashes[case.name], image_id=entry.image.id,
-        budget=budget_for(challenge.limits, context.settings.ceiling, context.host.size, media_seconds=case.media_seconds),
+        budget=budget_for(
+            challenge.limits, context.settings.ceiling, context.host.size, media_seconds=case.media_seconds
+        ),
         cut=cut, repeat=repeat, donor_hash=context.input_hashes[donor_of(context, case).name] if altered else "",
     )  # fmt: skip
 

@@ -26,10 +26,10 @@ class CaseRun:
 
 def is_done(context: Context, run: CaseRun) -> bool:
     """True where the case has a verdict for exactly this job."""
-    return _known(context, run, job_of(context, run.entry, run.case)) is not None
+    return _known(context, job_of(context, run.entry, run.case)) is not None
 
 
-def _known(context: Context, run: CaseRun, job: Job) -> CaseOutcome | None:
+def _known(context: Context, job: Job) -> CaseOutcome | None:
     path = context.run.outcome(job.submission, job.task, job.case)
     if not path.is_file():
         return None
@@ -40,10 +40,10 @@ def _known(context: Context, run: CaseRun, job: Job) -> CaseOutcome | None:
 def settle_case(context: Context, run: CaseRun) -> CaseOutcome:
     """Give a case its verdict: the one it has, or that of a run, repeated alone where it was a near miss."""
     job = job_of(context, run.entry, run.case)
-    outcome = _known(context, run, job)
+    outcome = _known(context, job)
     began = time.monotonic()
     if outcome is None:
-        outcome = _refused_image(context, run, job) or _run(context, run, job)
+        outcome = _refused_image(context, run.entry, job) or _run(context, run, job)
         write_value(context.run.outcome(job.submission, job.task, job.case), outcome)
     submission = run.entry.submission
     context.observe(
@@ -54,13 +54,13 @@ def settle_case(context: Context, run: CaseRun) -> CaseOutcome:
             case=job.case,
             verdict=outcome.verdict,
             seconds=time.monotonic() - began,
-        )  # fmt: skip
+        )
     )
     return outcome
 
 
-def _refused_image(context: Context, run: CaseRun, job: Job) -> CaseOutcome | None:
-    refusing = [f for f in preflight(run.entry.image.facts, context.challenge) if f.severity is Severity.REFUSES]
+def _refused_image(context: Context, entry: Entry, job: Job) -> CaseOutcome | None:
+    refusing = [f for f in preflight(entry.image.facts, context.challenge) if f.severity is Severity.REFUSES]
     if not refusing:
         return None
     return _outcome(job, refusal_of(tuple(refusing)), attempt=0, seconds=None)

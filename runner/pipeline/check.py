@@ -1,7 +1,7 @@
 """The participant's job: one image on public data, under the organisers' policy, stage by stage.
 
-What this machine cannot tell is not judged but named. Without the GPU a challenge asks for, and on a sample so short that
-loading a model takes longer than the sample is worth, the run time proves nothing about the final: the container is
+What this machine cannot tell is not judged but named. Without the GPU a challenge asks for, and on a sample so short
+that loading a model takes longer than the sample is worth, the run time proves nothing about the final: the container is
 given longer, and the report says so.
 """
 
@@ -170,12 +170,21 @@ def check(
                 allow_cpu=True,
                 stop=stop,
                 observe=lambda event: observe(event) if isinstance(event, Step) else None,
-            )  # fmt: skip
+            )
         )
         stages = _Stages(tell)
         image = _image(request, engine, settings, stages, observe)
         if image is not None and _passes_preflight(image, loaded.challenge, stages):
-            context = _context(RunFolder(root=root), relaxed, cases, settings, bench, host, confine, observe)
+            context = _context(
+                RunFolder(root=root),
+                loaded=relaxed,
+                cases=cases,
+                settings=settings,
+                bench=bench,
+                host=host,
+                confine=confine,
+                observe=observe,
+            )
             entry = Entry(submission=_myself(request.image), task=next(iter(loaded.challenge.tasks)), image=image)
             _run_stages(context, entry, stages)
         return CheckReport(
@@ -258,7 +267,8 @@ def _myself(image: str) -> Submission:
 
 
 def _context(
-    run: RunFolder, loaded: LoadedChallenge, cases: tuple[Case, ...], settings: Settings, bench: Bench, host: HostFacts,
+    run: RunFolder,
+    *, loaded: LoadedChallenge, cases: tuple[Case, ...], settings: Settings, bench: Bench, host: HostFacts,
     confine: Confine, observe: Observer,
 ) -> Context:  # fmt: skip
     hashes = DataHashes(cache=run.private / "hashes.json")

@@ -90,18 +90,20 @@ def _work(run: RunFolder, record: RunRecord, engine: Engine, *, stop: threading.
         record = replace(record, host=host)
         write_value(run.record, record)
         context = Context(
-            run=run, loaded=loaded, cases=cases, input_hashes={c.name: c.inputs for c in record.cases}, settings=settings,
+            run=run, loaded=loaded, cases=cases, settings=settings,
+            input_hashes={c.name: c.inputs for c in record.cases},
             seed=read_seed(run), bench=bench, host=host, confine=confine, observe=observe,
         )  # fmt: skip
         entries = _entries(context, record)
         _say_shortfalls(context, settings, host)
         _settle_all(context, entries)
-        return finish(run, record, loaded, cases, confine, observe)
+        return finish(run, record, loaded=loaded, cases=cases, confine=confine, observe=observe)
 
 
 def finish(
     run: RunFolder,
     record: RunRecord,
+    *,
     loaded: LoadedChallenge,
     cases: Mapping[str, Case],
     confine: Confine,
@@ -112,7 +114,7 @@ def finish(
     standings = work_out(run, record, loaded, cases, confine)
     write_scores(run, standings)
     write_leaderboard(run, record, standings)
-    write_report(run, record, loaded, cases, standings, confine)
+    write_report(run, record, standings, loaded=loaded, cases=cases, confine=confine)
     return Finished(run=run, record=record, standings=standings)
 
 
@@ -129,8 +131,8 @@ def reopen(run: RunFolder, record: RunRecord) -> tuple[LoadedChallenge, Mapping[
     if before != now:
         changed = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
         raise UsageError(
-            f"the data have changed since the run began: case {changed[0]!r} had {before.get(changed[0], 0)} frames and "
-            f"has {now.get(changed[0], 0)}",
+            f"the data have changed since the run began: case {changed[0]!r} had {before.get(changed[0], 0)} frames "
+            f"and has {now.get(changed[0], 0)}",
             where=str(record.data),
             remedy="put the data back, or begin a new run with another --out",
         )
@@ -207,7 +209,8 @@ def _settle_all(context: Context, entries: tuple[Entry, ...]) -> None:
     if context.challenge.causality.method != "off":
         context.observe(
             Step(
-                text=f"checking causality adds about {relative_cost(context):.1f} × the plain evaluation of each accepted submission"
+                text=f"checking causality adds about {relative_cost(context):.1f} × the plain evaluation of each submission "
+                "that is accepted"
             )
         )
     for entry in entries:
@@ -248,4 +251,4 @@ def score_again(run: RunFolder, observe: Observer, *, challenge: LoadedChallenge
     with locked(run), Confine() as confine:
         record = read_record(run)
         loaded, cases = reopen(run, record)
-        return finish(run, record, challenge or loaded, cases, confine, observe)
+        return finish(run, record, loaded=challenge or loaded, cases=cases, confine=confine, observe=observe)

@@ -1,10 +1,12 @@
 """Makes this host ready for a run: engine, workspace, a sweep of what dead runners left, the way outputs are held."""
 
 import contextlib
+import functools
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
+from runner.cleaner import Cleaner
 from runner.clock import MonotonicClock
 from runner.engine import Engine, EngineFacts
 from runner.engine.helper import helper_image
@@ -13,7 +15,7 @@ from runner.execute import Bench
 from runner.gpu import find_gpus
 from runner.lease import Leases
 from runner.mounts import can_mount
-from runner.ownership import LABEL_OWNER, Owner, current_owner, provably_dead
+from runner.ownership import LABEL_OWNER, NAME_PREFIX, Owner, current_owner, provably_dead
 from runner.pipeline.events import Notice, Observer, Step
 from runner.plan import HostSize
 from runner.probe import by_volume, sees_our_folders
@@ -46,37 +48,36 @@ class Leftovers:
 def sweep(engine: Engine, settings: Settings, observer: Owner, *, force: bool = False) -> Leftovers:
     """Remove containers, volumes and folders whose runner is provably dead; with ``force`` all of other runners.
 
+    A label alone proves nothing, an image can carry any: what is ours has our label and our kind of name.
+
     Returns:
         What was removed and what was left alone, in words.
     """
     removed: list[str] = []
     kept: list[str] = []
-
-    def gone(label: str) -> bool | None:
-        owner = Owner.parse(label)
-        if owner == observer:
-            return None
-        return force or (owner is not None and provably_dead(owner, observer))
-
-    for container in engine.containers(LABEL_OWNER):
-        verdict = gone(container.labels.get(LABEL_OWNER, ""))
-        if verdict:
-            engine.remove(container.id)
-        if verdict is not None:
-            (removed if verdict else kept).append(f"container {container.name}")
-    for volume in engine.volumes(LABEL_OWNER):
-        verdict = gone(volume.labels.get(LABEL_OWNER, ""))
-        if verdict:
-            engine.remove_volume(volume.name)
-        if verdict is not None:
-            (removed if verdict else kept).append(f"volume {volume.name}")
-    for left in leftovers(settings.workspace, observer):
-        if left.provable or force:
-            discard(left.folder)
-            removed.append(f"folder {left.folder}")
+    for text, owner, remove in _others_things(engine, settings, observer):
+        if force or (owner is not None and provably_dead(owner, observer)):
+            remove()
+            removed.append(text)
         else:
-            kept.append(f"folder {left.folder}")
+            kept.append(text)
     return Leftovers(removed=tuple(removed), kept=tuple(kept))
+
+
+def _others_things(
+    engine: Engine, settings: Settings, observer: Owner
+) -> Iterator[tuple[str, Owner | None, Callable[[], None]]]:
+    """What other runners made: in words, whose it is, and how it is removed. Containers first: they hold the rest."""
+    for container in engine.containers(LABEL_OWNER):
+        owner = Owner.parse(container.labels.get(LABEL_OWNER, ""))
+        if owner != observer and container.name.lstrip("/").startswith(NAME_PREFIX):
+            yield f"container {container.name}", owner, functools.partial(engine.remove, container.id)
+    for volume in engine.volumes(LABEL_OWNER):
+        owner = Owner.parse(volume.labels.get(LABEL_OWNER, ""))
+        if owner != observer and volume.name.startswith(NAME_PREFIX):
+            yield f"volume {volume.name}", owner, functools.partial(engine.remove_volume, volume.name)
+    for left in leftovers(settings.workspace, observer):
+        yield f"folder {left.folder}", Owner.parse(left.owner), functools.partial(discard, left.folder)
 
 
 @contextlib.contextmanager
@@ -104,11 +105,17 @@ def open_bench(
         observe(Notice(text=f"removed what a dead runner had left: {', '.join(swept.removed)}"))
     with open_workspace(settings.workspace, owner) as workspace:
         bench = Bench(
-            engine=engine, clock=MonotonicClock(), workspace=workspace, leases=Leases(folder=settings.workspace / "leases"),
+            engine=engine, clock=MonotonicClock(), workspace=workspace,
+            leases=Leases(folder=settings.workspace / "leases"),
             owner=owner, run_token=neutral_name(), helper="", stop=stop, gpus=gpus,
         )  # fmt: skip
         bench, output = _with_output(bench, workspace, settings, observe)
-        yield bench, HostFacts(engine=facts, output=output, gpus=gpus)
+        cleaner = Cleaner()
+        try:
+            yield replace(bench, cleaner=cleaner), HostFacts(engine=facts, output=output, gpus=gpus)
+        finally:
+            if left := cleaner.close():
+                observe(Notice(text=f"something could not be put away ({left}); next: proctor clean"))
 
 
 def _gpus(wanted: int, *, allow_cpu: bool, observe: Observer) -> tuple[str, ...]:

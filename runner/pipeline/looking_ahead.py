@@ -77,10 +77,11 @@ def check_entry(context: Context, entry: Entry, outcomes: dict[str, CaseOutcome]
         entry: Whose method.
         outcomes: Its verdicts by case.
     """
-    findings = []
-    for name in drawn_cases(context):
-        if outcomes[name].verdict.accepted:
-            findings.append(_check_case(context, entry, context.cases[name]))
+    findings = [
+        _check_case(context, entry, context.cases[name])
+        for name in drawn_cases(context)
+        if outcomes[name].verdict.accepted
+    ]
     record = CausalityRecord(findings=tuple(findings))
     write_value(context.run.causality(entry.submission.slug, entry.task), record)
     return record
@@ -95,7 +96,7 @@ def _check_case(context: Context, entry: Entry, case: Case) -> CausalityFinding:
     evidence = Evidence(frames=len(case.frames), can_alter=can_alter)
     seed = _seed(context.seed, entry.submission.slug, entry.task, case.name)
     try:
-        evidence = _gather(context, entry, case, rule, evidence, seed)
+        evidence = _gather(context, entry, case, rule=rule, evidence=evidence, seed=seed)
     except HostFault as fault:
         context.observe(
             CausalityEnded(submission=name, case=case.name, sentence=f"pending, the host failed: {fault.what}")
@@ -108,7 +109,9 @@ def _check_case(context: Context, entry: Entry, case: Case) -> CausalityFinding:
     return CausalityFinding(case=case.name, frames=evidence.frames, verdict=verdict)
 
 
-def _gather(context: Context, entry: Entry, case: Case, rule: CausalityRule, evidence: Evidence, seed: int) -> Evidence:
+def _gather(
+    context: Context, entry: Entry, case: Case, *, rule: CausalityRule, evidence: Evidence, seed: int
+) -> Evidence:
     evidence = evidence.plus(_observe(context, entry, case, FullRun(repeat=0)))
     while requests := next_cuts(rule, evidence, seed):
         for request in requests:

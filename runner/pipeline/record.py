@@ -1,6 +1,6 @@
 """What a run is, written at its start so that every later step and a resume need no other argument."""
 
-import datetime
+import datetime as dt
 import secrets
 import shutil
 from collections.abc import Mapping
@@ -133,7 +133,7 @@ def write_record(run: RunFolder, request: EvaluateRequest, checked: Checked, obs
         challenge_digest=checked.challenge.digest, data=request.data.resolve(), cases=cases,
         submissions=checked.submissions, base=request.submissions.resolve().parent,
         settings=checked.settings.settings, sources=checked.settings.sources, allow_cpu=request.allow_cpu,
-        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     )  # fmt: skip
     write_value(run.record, record)
     return record

@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
 from runner.catalog import LoadedChallenge
 from runner.causality.findings import Standing
 from runner.causality.verdict import CausalityOutcome
@@ -19,6 +16,7 @@ from runner.pipeline.looking_ahead import CausalityFinding
 from runner.pipeline.record import RunRecord
 from runner.pipeline.standings import Board, Row, ScoredCase, Standings
 from runner.plan import budget_for, shortfalls, show_limit
+from runner.report import segments_of
 from runner.report.html import render
 from runner.report.view import (
     CaseRow,
@@ -36,7 +34,6 @@ from runner.report.view import (
     RankedLine,
     ReportView,
     Ribbon,
-    Segment,
     SubmissionSection,
     TaskSection,
     Tone,
@@ -67,9 +64,10 @@ _MISSING_WORDS = {
 def write_report(
     run: RunFolder,
     record: RunRecord,
+    standings: Standings,
+    *,
     loaded: LoadedChallenge,
     cases: Mapping[str, Case],
-    standings: Standings,
     confine: Confine,
 ) -> None:
     """Write the organisers' report of a run."""
@@ -137,7 +135,8 @@ class _Layout:
         return [
             Fact(
                 name=f"{short.limit} here",
-                value=f"{show_limit(short.limit, short.here)}, the challenge gives {show_limit(short.limit, short.challenge)}",
+                value=f"{show_limit(short.limit, short.here)}, the challenge gives "
+                f"{show_limit(short.limit, short.challenge)}",
             )
             for short in shortfalls(limits, budget, media_seconds=longest)
         ]
@@ -152,7 +151,8 @@ class _Layout:
             value_name=primary.title,
             value_decimals=min(4, rule.precision),
             better="higher is better" if higher else "lower is better",
-            method=f"{rule.method.replace('_', ' ')}; ties: {rule.ties}; rounded to {rule.precision} decimals before ranking",
+            method=f"{rule.method.replace('_', ' ')}; ties: {rule.ties}; rounded to {rule.precision} decimals before "
+            "ranking",
             metrics=tuple(metric.title for metric in others),
             strip=(ends[0], ends[1]) if ends[0] < ends[1] else None,
             ranked=tuple(
@@ -265,8 +265,8 @@ class _Layout:
                 frames=table.frames,
                 fps=self._cases[case].fps,
                 labels=_labels(self._challenge.tasks[task], name),
-                reference=segments(reference.columns[name]),
-                prediction=segments(labels),
+                reference=segments_of(reference.columns[name]),
+                prediction=segments_of(labels),
             )
             for name, labels in table.columns.items()
         )
@@ -276,7 +276,8 @@ class _Layout:
         facts = [
             Fact(
                 name="cuts",
-                value=f"{verdict.cuts_tested} of {verdict.cuts_possible} possible, {verdict.random_cuts} drawn at random",
+                value=f"{verdict.cuts_tested} of {verdict.cuts_possible} possible, "
+                f"{verdict.random_cuts} drawn at random",
             ),
             Fact(name="noise", value=f"{verdict.noise:.2%} of frames differ between two runs of the whole sequence"),
         ]
@@ -307,25 +308,13 @@ class _Layout:
                     fps=self._cases[finding.case].fps,
                     labels=_labels(self._challenge.tasks[task], name),
                     reference=None,
-                    prediction=segments(table.columns[name]),
+                    prediction=segments_of(table.columns[name]),
                 ),
                 cuts=marks,
                 leak_frame=leak.frame if leak else None,
             )
             for name in shown
         )
-
-
-def segments(labels: NDArray[np.int64]) -> tuple[Segment, ...]:
-    """Run-length segments of labels of shape ``(frames,)``."""
-    if not len(labels):
-        return ()
-    starts = np.concatenate(([0], 1 + np.flatnonzero(labels[1:] != labels[:-1])))
-    stops = np.append(starts[1:], len(labels))
-    return tuple(
-        Segment(label=int(labels[start]), start=int(start), stop=int(stop))
-        for start, stop in zip(starts, stops, strict=True)
-    )
 
 
 def _labels(task: Task, column: str) -> tuple[Label, ...]:
@@ -335,10 +324,7 @@ def _labels(task: Task, column: str) -> tuple[Label, ...]:
 
 
 def _problem_line(problem: Problem) -> ProblemLine:
-    place = [f"line {problem.row}"] if problem.row is not None else []
-    place += [problem.column] if problem.column else []
-    bare = Problem(what=problem.what, value=problem.value)
-    return ProblemLine(place=", ".join(place), what=problem_words(bare, with_value=True))
+    return ProblemLine(place=problem.column or "", what=problem_words(problem, with_value=True))
 
 
 def _verdict_chip(verdict: Verdict) -> Chip:
@@ -359,17 +345,18 @@ def _standing(rows: list[Row]) -> Chip:
 def _assumptions(challenge: Challenge) -> tuple[str, ...]:
     """The policies in sentences, for a methods section."""
     rule = challenge.ranking
+    ties = "smallest rank" if rule.ties == "min" else "mean of their ranks"
     sentences = [
-        f"Ranks follow {rule.method.replace('_', ' ')}; ties take the {'smallest rank' if rule.ties == 'min' else 'mean of their ranks'}.",
+        f"Ranks follow {rule.method.replace('_', ' ')}; ties take the {ties}.",
         "Run time is the engine's FinishedAt minus StartedAt; image pull and container creation do not count.",
-        "A run that missed its limit by at most 20 %, or ran beside others, was repeated once alone; the better time counts.",
+        "A run that missed its limit by at most 20 %, or beside others, was repeated once alone; the better time counts.",
     ]
     sentences += [f"Task {name}: {_MISSING_WORDS[task.missing_case]}" for name, task in challenge.tasks.items()]
     checked = challenge.causality
     if checked.method != "off":
         sentences.append(
-            f"Causality was checked on {checked.on} case(s) with at most {checked.cuts} cuts, confirmed by repetition and by an "
-            f"altered future of the same length; a leak means: {checked.on_leak.value}; a dependence on length: "
+            f"Causality was checked on {checked.on} case(s) with at most {checked.cuts} cuts, confirmed by repetition and "
+            f"by an altered future of the same length; a leak means: {checked.on_leak.value}; a dependence on length: "
             f"{checked.length_dependence.value}."
         )
     sentences.append("A submission without any accepted case is not ranked.")

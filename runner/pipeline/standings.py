@@ -150,7 +150,7 @@ class _Scoring:
             for submission in self.record.submissions
             if entered(submission, self.task_name)
         ]
-        return _ranked(rows, metrics, self.task, self.loaded, tuple(self.cases), self.task_name)
+        return _ranked(rows, metrics, task=self.task, loaded=self.loaded, cases=tuple(self.cases), name=self.task_name)
 
     def _reference(self, case: Case) -> FrameTable:
         reading = confined_read(
@@ -248,7 +248,13 @@ def _leak_words(rule: CausalityRule, causality: CausalityRecord) -> str:
 
 
 def _ranked(
-    rows: list[Row], metrics: tuple[Metric, ...], task: Task, loaded: LoadedChallenge, cases: tuple[str, ...], name: str
+    rows: list[Row],
+    metrics: tuple[Metric, ...],
+    *,
+    task: Task,
+    loaded: LoadedChallenge,
+    cases: tuple[str, ...],
+    name: str,
 ) -> Board:
     """Apply the missing-case policy, aggregate, and rank those that are to be ranked."""
     competing = [row for row in rows if not row.reason]
@@ -270,7 +276,7 @@ def _ranked(
             values=values.get(row.submission.submission, {}),
             cases=row.cases,
             causality=row.causality,
-        )  # fmt: skip
+        )
         for row in rows
     ]
     order = {row.submission.submission: number for number, row in enumerate(rows)}

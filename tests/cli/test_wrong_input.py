@@ -84,7 +84,10 @@ def test_an_image_that_does_not_exist_is_named_with_its_submission(tmp_path: Pat
 @pytest.mark.engine
 @pytest.mark.root
 def test_several_images_that_do_not_exist_are_all_named(tmp_path: Path) -> None:
-    teams = "submissions:\n  - {submission: a, team: A, image: proctor-test/n1:1}\n  - {submission: b, team: B, image: gone.tar}\n"
+    teams = (
+        "submissions:\n  - {submission: a, team: A, image: proctor-test/n1:1}\n"
+        "  - {submission: b, team: B, image: gone.tar}\n"
+    )
     _told(_evaluate(tmp_path, teams=teams), 2, "2 images", "submission 'a'", "submission 'b'", "gone.tar")
 
 

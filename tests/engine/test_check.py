@@ -24,7 +24,7 @@ BROKEN = {
         "Path('/app/cache.txt').write_text('x')",
         "run",
         "crashed",
-    ),  # fmt: skip
+    ),
 }
 
 

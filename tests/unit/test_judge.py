@@ -170,8 +170,8 @@ class TestClocks:
     ) -> None:
         verdict = judge_run(make_job(), result(seconds=engine, monotonic=monotonic), GOOD, public=False)
         note = (
-            f"the engine's clock says {engine:.1f} s and the monotonic clock {monotonic:.1f} s: the clock was set while "
-            "the job ran, the monotonic one counts"
+            f"the engine's clock says {engine:.1f} s and the monotonic clock {monotonic:.1f} s: "
+            "the clock was set while the job ran, the monotonic one counts"
         )
         assert (verdict.word.value, verdict.sentence, verdict.notes) == (word, ran, (note,))
 
