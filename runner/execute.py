@@ -91,6 +91,7 @@ class Bench:
         helper: ID of our helper image; empty where outputs are loop-mounted.
         stop: Set when the user asked us to stop.
         gpus: UUIDs of this host's devices, empty where none is used.
+        seccomp: A profile in place of the engine's own; None: the engine's.
         cleaner: Puts a job's things away while its files are read; None: at once.
     """
 
@@ -103,6 +104,7 @@ class Bench:
     helper: str
     stop: threading.Event = field(default_factory=threading.Event)
     gpus: tuple[str, ...] = ()
+    seccomp: str | None = None
     cleaner: Cleaner | None = None
 
     @property
@@ -174,7 +176,7 @@ def _run(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int,
         place = stack.enter_context(_place(bench, desk, mounted_name, job.budget, uid=uid, gid=gid))
         seat = Seat(
             name=NAME_PREFIX + neutral_name(), labels=bench.labels, uid=uid, gid=gid, view=view_folder,
-            input_name=name, output=place.mounted, gpu=gpu,
+            input_name=name, output=place.mounted, gpu=gpu, seccomp=bench.seccomp,
         )  # fmt: skip
         spec = container_spec(job=job, image=image, seat=seat)
         expected = job.expected_file.replace("{case}", name)

@@ -14,6 +14,7 @@ from runner.quantities import show_bytes
 from runner.verdict import Verdict, VerdictWord
 
 _SHOWN_PROBLEMS = 3
+_CHILD_KILLED = "a child process was killed for using more than the {memory} of memory allowed"
 _OUT_OF_MEMORY_CODE = 137
 _FILE_SIZE_CODE = 153
 
@@ -114,8 +115,7 @@ def _taken(job: Job, intake: Intake, *, oom: bool) -> tuple[VerdictWord, str] | 
             memory = show_bytes(job.budget.memory)
             return (
                 VerdictWord.OUT_OF_MEMORY,
-                f"a child process was killed for using more than the {memory} of memory allowed, "
-                f"and {name} was not written",
+                f"{_CHILD_KILLED.format(memory=memory)}, and {name} was not written",
             )
         if intake.full:
             return VerdictWord.TOO_MUCH_OUTPUT, f"{_output_sentence(job, ended='exit code 0')} and {name} is not there"
@@ -144,8 +144,7 @@ def _read(job: Job, reading: Reading, *, oom: bool, public: bool) -> tuple[Verdi
         memory = show_bytes(job.budget.memory)
         return (
             VerdictWord.OUT_OF_MEMORY,
-            f"a child process was killed for using more than the {memory} of memory allowed, "
-            "and the output is not valid",
+            f"{_CHILD_KILLED.format(memory=memory)}, and the output is not valid",
         )
     count = reading.problem_count
     shown = "; ".join(problem_words(p, with_value=public) for p in reading.problems[:_SHOWN_PROBLEMS])

@@ -210,6 +210,8 @@ class VolumePlace:
                 _, _, inside = member.name.partition("/")
                 if not inside:
                     continue
+                if member.size < 0:
+                    raise tarfile.ReadError("a size below zero")
                 count += 1
                 used += -(-member.size // _PAGE) * _PAGE
                 if inside == name and found is None:

@@ -16,6 +16,7 @@ from runner.engine import ImageFacts
 from runner.errors import HostUnfit
 from runner.execute import Bench, View, run_job
 from runner.job import IntakeRefusal, Job, JobResult
+from runner.seccomp import DOORS
 from runner.workspace import neutral_name
 
 PROBE_BUDGET = Budget(
@@ -108,6 +109,15 @@ def sees_our_folders(bench: Bench, helper: ImageFacts, *, scratch: Path) -> bool
         )
     size = seen.get("output_bytes")
     return isinstance(size, int) and size <= PROBE_BUDGET.output_bytes
+
+
+def open_doors(bench: Bench, helper: ImageFacts, *, scratch: Path) -> tuple[str, ...]:
+    """Which ways past the engine's own seccomp profile a container finds open."""
+    found = ask(bench, helper, DOORS, scratch=scratch)
+    answers = found.answer if isinstance(found.answer, dict) else {}
+    if answers.keys() != {"vsock", "io_uring"}:
+        raise HostUnfit(f"a probe did not answer: {found.log.strip()[-200:]}", remedy="see: proctor doctor")
+    return tuple(name for name, is_open in answers.items() if is_open)
 
 
 def by_volume(bench: Bench, helper: ImageFacts) -> Bench:

@@ -43,6 +43,7 @@ class Seat:
         output: Folder of the host, or volume, that is written to.
         gpu: UUID of the device, None for none.
         cpuset: Processors such as ``0-1``; None: a quota.
+        seccomp: A profile in place of the engine's own; None: the engine's.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Seat:
     output: Path | str
     gpu: str | None = None
     cpuset: str | None = None
+    seccomp: str | None = None
 
 
 def expand(arguments: tuple[str, ...], *, job: Job, name: str) -> tuple[str, ...]:
@@ -138,5 +140,6 @@ def container_spec(*, job: Job, image: ImageFacts, seat: Seat) -> ContainerSpec:
         open_files=budget.open_files,
         file_size=max(budget.output_bytes, budget.tmp),
         log=LogLimit(size=max(1 << 10, budget.log_bytes // _LOG_FILES), files=_LOG_FILES),
+        security_opt=("no-new-privileges:true", *((f"seccomp={seat.seccomp}",) if seat.seccomp else ())),
         gpus=GpuRequest(device_ids=(seat.gpu,)) if seat.gpu else None,
     )

@@ -44,6 +44,7 @@ def examine(settings: Settings, connect: Callable[[str], Engine]) -> Iterator[Fi
                 )
             )
             yield fine("output", f"held to its size by a {host.output}, seen by engine and host alike")
+            yield fine("system calls", f"filtered by {host.seccomp} profile, chosen by a probe for vsock and io_uring")
             helper = engine.image(helper_image(engine, base=settings.helper_base or None))
             scratch = stack.enter_context(bench.workspace.desk())
             yield from examine_isolation(bench, helper, scratch=scratch)

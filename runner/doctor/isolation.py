@@ -14,7 +14,7 @@ from runner.doctor.findings import Finding, fine, problem
 from runner.engine import ImageFacts
 from runner.execute import Bench
 from runner.judge import exceeded_time
-from runner.probe import PROBE_BUDGET, ask
+from runner.probe import PROBE_BUDGET, ask, open_doors
 from runner.quantities import show_bytes
 
 _ACTS = """
@@ -143,6 +143,13 @@ def examine_isolation(bench: Bench, helper: ImageFacts, *, scratch: Path) -> Ite
     yield fine("container", f"a container runs and answers in {found.result.usage.monotonic_seconds:.2f} s")
     for promise in _PROMISES:
         yield _kept(promise, found.answer)
+    doors = open_doors(bench, helper, scratch=scratch)
+    if doors:
+        yield problem(
+            "no side doors", f"open: {', '.join(doors)}", "update the engine; do not run strangers' images on it"
+        )
+    else:
+        yield fine("no side doors", "vsock sockets and io_uring are refused")
     yield _memory(bench, helper, scratch)
     yield _time(bench, helper, scratch)
 

@@ -1,8 +1,8 @@
 """The participant's job: one image on public data, under the organisers' policy, stage by stage.
 
-What this machine cannot tell is not judged but named. Without the GPU a challenge asks for, and on a sample so short
-that loading a model takes longer than the sample is worth, the run time proves nothing about the final: the container is
-given longer, and the report says so.
+What this machine cannot tell is not judged but named. Without the GPU a challenge asks for, and on a sample so
+short that loading a model takes longer than the sample is worth, the run time proves nothing about the final: the
+container is given longer, and the report says so.
 """
 
 import tempfile

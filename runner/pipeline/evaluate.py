@@ -209,8 +209,8 @@ def _settle_all(context: Context, entries: tuple[Entry, ...]) -> None:
     if context.challenge.causality.method != "off":
         context.observe(
             Step(
-                text=f"checking causality adds about {relative_cost(context):.1f} × the plain evaluation of each submission "
-                "that is accepted"
+                text=f"checking causality adds about {relative_cost(context):.1f} × the plain evaluation of each "
+                "submission that is accepted"
             )
         )
     for entry in entries:

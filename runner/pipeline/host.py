@@ -5,10 +5,11 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from runner.cleaner import Cleaner
 from runner.clock import MonotonicClock
-from runner.engine import Engine, EngineFacts
+from runner.engine import Engine, EngineFacts, ImageFacts
 from runner.engine.helper import helper_image
 from runner.errors import HostUnfit
 from runner.execute import Bench
@@ -18,9 +19,10 @@ from runner.mounts import can_mount
 from runner.ownership import LABEL_OWNER, NAME_PREFIX, Owner, current_owner, provably_dead
 from runner.pipeline.events import Notice, Observer, Step
 from runner.plan import HostSize
-from runner.probe import by_volume, sees_our_folders
+from runner.probe import by_volume, open_doors, sees_our_folders
+from runner.seccomp import profile
 from runner.settings import OutputMethod, Settings
-from runner.workspace import Workspace, discard, leftovers, neutral_name, open_workspace
+from runner.workspace import discard, leftovers, neutral_name, open_workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,7 @@ class HostFacts:
     engine: EngineFacts
     output: str
     gpus: tuple[str, ...]
+    seccomp: str = "the engine's"
 
     @property
     def size(self) -> HostSize:
@@ -109,10 +112,19 @@ def open_bench(
             leases=Leases(folder=settings.workspace / "leases"),
             owner=owner, run_token=neutral_name(), helper="", stop=stop, gpus=gpus,
         )  # fmt: skip
-        bench, output = _with_output(bench, workspace, settings, observe)
+        observe(Step(text="probing what a container sees on this host"))
+        helper = bench.engine.image(helper_image(bench.engine, base=settings.helper_base or None))
+        with workspace.desk() as scratch:
+            bench, output = _with_output(bench, helper, settings, scratch=scratch, observe=observe)
+            doors = open_doors(bench, helper, scratch=scratch)
+        if doors:
+            bench = replace(bench, seccomp=profile())
         cleaner = Cleaner()
         try:
-            yield replace(bench, cleaner=cleaner), HostFacts(engine=facts, output=output, gpus=gpus)
+            yield (
+                replace(bench, cleaner=cleaner),
+                HostFacts(engine=facts, output=output, gpus=gpus, seccomp="proctor's" if doors else "the engine's"),
+            )
         finally:
             if left := cleaner.close():
                 observe(Notice(text=f"something could not be put away ({left}); next: proctor clean"))
@@ -137,27 +149,22 @@ def _gpus(wanted: int, *, allow_cpu: bool, observe: Observer) -> tuple[str, ...]
     return ()
 
 
-def _with_output(bench: Bench, workspace: Workspace, settings: Settings, observe: Observer) -> tuple[Bench, str]:
+def _with_output(
+    bench: Bench, helper: ImageFacts, settings: Settings, *, scratch: Path, observe: Observer
+) -> tuple[Bench, str]:
     """Choose how outputs are held to their size, and prove that it works before it is trusted."""
-    observe(Step(text="probing what a container sees on this host"))
-    helper = bench.engine.image(helper_image(bench.engine, base=settings.helper_base or None))
     loop_wanted = settings.output is not OutputMethod.VOLUME
     if settings.output is OutputMethod.LOOP and not can_mount():
         raise HostUnfit("output: loop needs root on Linux", remedy="run as root, or set output: volume")
-    with workspace.desk() as scratch:
-        if loop_wanted and can_mount():
-            if sees_our_folders(bench, helper, scratch=scratch):
-                return bench, "loop file system"
-            if settings.output is OutputMethod.LOOP:
-                raise HostUnfit(
-                    "the engine does not see file systems mounted by this process", remedy="set output: volume"
-                )
-            observe(
-                Notice(
-                    text="the engine does not see file systems mounted by this process; outputs go to volumes in memory"
-                )
-            )
-        held = by_volume(bench, helper)
-        if not sees_our_folders(held, helper, scratch=scratch):
-            raise HostUnfit("a volume in memory does not hold what a container writes", remedy="see: proctor doctor")
-        return held, "volume in memory"
+    if loop_wanted and can_mount():
+        if sees_our_folders(bench, helper, scratch=scratch):
+            return bench, "loop file system"
+        if settings.output is OutputMethod.LOOP:
+            raise HostUnfit("the engine does not see file systems mounted by this process", remedy="set output: volume")
+        observe(
+            Notice(text="the engine does not see file systems mounted by this process; outputs go to volumes in memory")
+        )
+    held = by_volume(bench, helper)
+    if not sees_our_folders(held, helper, scratch=scratch):
+        raise HostUnfit("a volume in memory does not hold what a container writes", remedy="see: proctor doctor")
+    return held, "volume in memory"

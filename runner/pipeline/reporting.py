@@ -121,6 +121,7 @@ class _Layout:
             facts += [
                 Fact(name="engine", value=f"{engine.name} {engine.version}, {engine.operating_system}"),
                 Fact(name="output held by", value=record.host.output),
+                Fact(name="system calls", value=f"filtered by {record.host.seccomp} profile"),
                 Fact(name="GPUs", value=", ".join(record.host.gpus) or "none used"),
                 *self._tightened(),
             ]
@@ -349,15 +350,15 @@ def _assumptions(challenge: Challenge) -> tuple[str, ...]:
     sentences = [
         f"Ranks follow {rule.method.replace('_', ' ')}; ties take the {ties}.",
         "Run time is the engine's FinishedAt minus StartedAt; image pull and container creation do not count.",
-        "A run that missed its limit by at most 20 %, or beside others, was repeated once alone; the better time counts.",
+        "A run that missed its limit by at most 20 %, or beside others, was repeated alone; the better time counts.",
     ]
     sentences += [f"Task {name}: {_MISSING_WORDS[task.missing_case]}" for name, task in challenge.tasks.items()]
     checked = challenge.causality
     if checked.method != "off":
         sentences.append(
-            f"Causality was checked on {checked.on} case(s) with at most {checked.cuts} cuts, confirmed by repetition and "
-            f"by an altered future of the same length; a leak means: {checked.on_leak.value}; a dependence on length: "
-            f"{checked.length_dependence.value}."
+            f"Causality was checked on {checked.on} case(s) with at most {checked.cuts} cuts, confirmed by repetition "
+            f"and by an altered future of the same length; a leak means: {checked.on_leak.value}; "
+            f"a dependence on length: {checked.length_dependence.value}."
         )
     sentences.append("A submission without any accepted case is not ranked.")
     return tuple(sentences)

@@ -31,7 +31,7 @@ def test_a_verdict_alone_finds_its_entry(entry: KnownFailure, word: VerdictWord)
         (b"OSError: [Errno 30] Read-only file system: '/app/out'",
          "the program writes outside the output folder, /tmp and HOME, and the rest is read-only"),
         (b"RuntimeError: DataLoader worker is killed by signal: Bus error. insufficient shared memory (shm)",
-         "/dev/shm was too small for what data loader workers share"),
+         "shared memory was too small for what data loader workers pass to each other"),
         (b"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate", "the GPU's memory was not enough"),
         (b"ModuleNotFoundError: No module named 'cv2'", "a Python package is not in the image"),
         (b"env: 'python3\\r': no such file or directory\n/bin/sh^M: bad interpreter",
@@ -45,7 +45,7 @@ def test_logs_as_programs_write_them(log: bytes, cause: str) -> None:
 @pytest.mark.parametrize(
     "word",
     [VerdictWord.ACCEPTED, VerdictWord.BAD_IMAGE, VerdictWord.HOST_FAULT, VerdictWord.SCORER_FAULT,
-     VerdictWord.BAD_OUTPUT, VerdictWord.UNSAFE_OUTPUT],
+     VerdictWord.UNSAFE_OUTPUT],
 )  # fmt: skip
 def test_no_log_gives_a_hint_to_a_verdict_without_entries(word: VerdictWord) -> None:
     everything = "\n".join(mark for entry in CATALOGUE for mark in entry.marks).encode()

@@ -13,6 +13,7 @@ import pytest
 
 from runner import mounts
 from runner.budget import Budget, Usage
+from runner.cleaner import Cleaner
 from runner.clock import SimulatedClock
 from runner.dataset import Case
 from runner.engine import (
@@ -486,7 +487,6 @@ class TestRefusals:
     def test_a_container_that_cannot_be_removed_is_the_hosts_fault(self, host: Host, error: Exception) -> None:
         host.engine.before["remove"] = lambda _: raise_it(error)
         assert isinstance(host.fault(good), HostFault)
-        assert not (host.out / "predictions").exists()  # nothing is read while it may live
         # It is found by its label; what is on this host is gone.
         del host.engine.before["remove"]
         (left,) = host.engine.containers(LABEL_OWNER)
@@ -656,6 +656,53 @@ class TestLeases:
     ) -> None:
         host.run(good, bench=replace(host.bench, gpus=there), budget=make_budget(gpus=wanted))
         assert (host.spec.gpus, host.spec.environment["NVIDIA_VISIBLE_DEVICES"]) == (None, "void")
+
+
+class TestCleaner:
+    """Removal can go on while a job's files are read; nothing of it may fall into the next run."""
+
+    @pytest.fixture
+    def cleaner(self) -> Iterator[Cleaner]:
+        cleaner = Cleaner()
+        yield cleaner
+        cleaner.close()
+
+    def test_things_are_gone_before_the_next_run_begins(self, host: Host, cleaner: Cleaner) -> None:
+        bench, removing, gone = replace(host.bench, cleaner=cleaner), threading.Event(), threading.Event()
+
+        def slowly(_: str) -> None:
+            removing.wait(5)
+            gone.set()
+
+        host.engine.before["remove"] = slowly
+        assert host.run(good, bench=bench).usage.alone is True
+        assert len(host.engine.containers(LABEL_OWNER)) == 2  # its files can be read meanwhile
+        removing.set()
+        host.engine.after["create"] = lambda _: raise_it(AssertionError("too early")) if not gone.is_set() else None
+        result = host.run(good, bench=bench)
+        assert (result.usage.alone, host.spec.user) == (True, "200000:200000")
+        cleaner.settle()
+        host.assert_clean()
+
+    def test_what_cannot_be_put_away_is_a_fault_of_the_host(self, host: Host, cleaner: Cleaner) -> None:
+        bench = replace(host.bench, cleaner=cleaner)
+        host.engine.before["remove"] = lambda _: raise_it(EngineRefusal(RefusalPhase.OTHER, "in use"))
+        host.run(good, bench=bench)
+        with pytest.raises(HostFault, match="in use"):
+            host.run(good, bench=bench)
+        del host.engine.before["remove"]
+        # It is told once; the next run goes well.
+        host.run(good, bench=bench)
+        cleaner.settle()
+        for container in host.engine.containers(LABEL_OWNER):
+            host.engine.remove(container.id)
+        for volume in host.engine.volumes(LABEL_OWNER):
+            host.engine.remove_volume(volume.name)
+
+    def test_a_run_that_fails_is_put_away_at_once(self, host: Host, cleaner: Cleaner) -> None:
+        with pytest.raises(HostFault):
+            host.run(refusing("something new"), bench=replace(host.bench, cleaner=cleaner))
+        host.assert_clean()
 
 
 @pytest.mark.root

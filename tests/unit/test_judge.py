@@ -19,7 +19,11 @@ from runner.verdict import Verdict, VerdictWord
 NEUTRAL = "4f1d2a9c0b3e5d77"
 TAKEN = Intake(file=f"{NEUTRAL}.csv", size=40)
 GOOD = Reading(table=FrameTable(columns={"step": np.zeros(4, dtype=np.int64)}))
-BAD = Reading(table=None, problems=(Problem(what="is not a legal label", row=3, column="step"),), problem_count=1)
+BAD = Reading(
+    table=None,
+    problems=(Problem(what="line 3, column step: is not a legal label", row=3, column="step"),),
+    problem_count=1,
+)
 CHILD_NOTE = "a child process was killed for memory; the output is complete and valid all the same"
 
 
@@ -124,7 +128,7 @@ TABLE: list[tuple[str, JobResult, Reading | None, str, str]] = [
      problem_count=5), "bad-output", "<case>.csv has 5 problems: p0; p1; p2; and 2 more"),
     ("three problems", result(), Reading(table=None, problems=tuple(Problem(what=f"p{n}") for n in range(3)),
      problem_count=3), "bad-output", "<case>.csv has 3 problems: p0; p1; p2"),
-    ("more problems than are listed", result(), Reading(table=None, problems=(Problem(what="p", row=2),) * 3,
+    ("more problems than are listed", result(), Reading(table=None, problems=(Problem(what="line 2: p", row=2),) * 3,
      problem_count=1_000_000), "bad-output",
      "<case>.csv has 1000000 problems: line 2: p; line 2: p; line 2: p; and 999997 more"),
 ]  # fmt: skip
@@ -218,9 +222,9 @@ def test_notes_of_the_host_stay_with_every_verdict(make_job: Callable[..., Job])
     ("problem", "hidden", "public"),
     [
         (Problem(what="w"), "w", "w"),
-        (Problem(what="w", row=2), "line 2: w", "line 2: w"),
-        (Problem(what="w", row=0, column="c"), "line 0, column c: w", "line 0, column c: w"),
-        (Problem(what="w", column="c", value="'x'"), "column c: w", "column c: w, found 'x'"),
+        (Problem(what="line 2: w", row=2), "line 2: w", "line 2: w"),
+        (Problem(what="w", row=2, column="c", value="'x'"), "w", "w, found 'x'"),
+        (Problem(what="w", value=""), "w", "w"),
     ],
 )
 def test_the_words_of_a_problem(problem: Problem, hidden: str, public: str) -> None:
