@@ -67,9 +67,10 @@ test: base check ## Everything: check, then every test this machine can run
 	  marks+=("not browser"); echo "NOT RUN: the tests marked browser; there is no Chromium"; fi; \
 	expression=$$(printf ' and %s' "$${marks[@]+"$${marks[@]}"}"); \
 	mkdir -p build; \
-	$(PY) -m pytest -m "$${expression#' and '}" --junitxml=build/tests.xml $(PYTEST); \
+	$(PY) -m pytest -m unit -n auto --junitxml=build/unit.xml $(PYTEST); \
+	$(PY) -m pytest -m "not unit$$expression" --junitxml=build/rest.xml $(PYTEST); \
 	echo "tests by kind:"; \
-	grep -oE 'classname="tests\.[a-z_]+' build/tests.xml | sed 's/.*tests\./  /' | sort | uniq -c
+	grep -ohE 'classname="tests\.[a-z_]+' build/unit.xml build/rest.xml | sed 's/.*tests\./  /' | sort | uniq -c
 
 check: $(READY) ## Lint, format, types, and the rules on who may import whom
 	$(PY) -m ruff check .
@@ -82,7 +83,7 @@ format: $(READY) ## Format the code and mend what the linter can
 	$(PY) -m ruff format .
 
 unit: $(READY) ## The tests that need no engine and no browser: the ones to run while you type
-	$(PY) -m pytest tests/unit tests/oracles tests/contract -m "not engine and not root and not browser" $(PYTEST)
+	$(PY) -m pytest -m unit -n auto $(PYTEST)
 
 engine-tests: base ## The tests that run containers
 	$(PY) -m pytest -m "engine or root" $(PYTEST)

@@ -8,15 +8,19 @@ busy for minutes, it renames doubled columns, and it reads ``1e400`` as infinity
 
 import codecs
 import csv
+import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from enum import StrEnum
+from string import Formatter
+from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.confine import Confine, ConfinedFailure, FailureKind, JsonValue, Privileges, Reply
 from runner.formats.contract import Problem
 
 MAX_KEPT = 50
@@ -90,7 +94,7 @@ def read_text(descriptor: int, *, caps: CsvCaps, problems: ProblemList) -> str:
         caps: How large it may be.
         problems: What is wrong is added here.
     """
-    content = _read_bytes(descriptor, caps.size)
+    content = read_bytes(descriptor, caps.size)
     if len(content) > caps.size:
         problems.add(f"the file is larger than {caps.size} bytes")
         return ""
@@ -102,7 +106,8 @@ def read_text(descriptor: int, *, caps: CsvCaps, problems: ProblemList) -> str:
     return text
 
 
-def _read_bytes(descriptor: int, cap: int) -> bytes:
+def read_bytes(descriptor: int, cap: int) -> bytes:
+    """The bytes of a file, and one more than ``cap`` where it is larger; its position is left alone."""
     content = bytearray()
     while len(content) <= cap:
         chunk = os.pread(descriptor, 1 << 20, len(content))
@@ -113,8 +118,9 @@ def _read_bytes(descriptor: int, cap: int) -> bytes:
 
 
 def _decode(content: bytes, problems: ProblemList) -> str:
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        problems.add("the file is UTF-16: save it as UTF-8", row=1)
+    encoding = wide_encoding(content)
+    if encoding is not None:
+        problems.add(f"the file is {encoding}: save it as UTF-8", row=1)
         return ""
     if b"\0" in content:
         row = content.count(b"\n", 0, content.index(b"\0")) + 1
@@ -130,6 +136,25 @@ def _decode(content: bytes, problems: ProblemList) -> str:
         row = content.count(b"\n", 0, error.start) + 1
         problems.add(f"row {row}: the bytes are not UTF-8", row=row)
         return ""
+
+
+_MARKS = {  # the longer first: UTF-16's mark is the beginning of UTF-32's
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+
+
+def wide_encoding(content: bytes) -> str | None:
+    """UTF-16 or UTF-32, by the mark in front or, without one, by the NULs beside the first two characters."""
+    for mark, name in _MARKS.items():
+        if content.startswith(mark):
+            return name
+    nuls = [byte == 0 for byte in content[:4]]
+    if nuls in ([False, True, False, True], [True, False, True, False]):
+        return "UTF-16"
+    return "UTF-32" if nuls in ([False, True, True, True], [True, True, True, False]) else None
 
 
 def split_lines(text: str, *, caps: CsvCaps, problems: ProblemList) -> list[Line]:
@@ -216,3 +241,174 @@ def parse_integer(text: str) -> int | str:
     if _INTEGER.fullmatch(text):
         return int(text)
     return next(words for applies, words in _MISTAKES if applies(text))
+
+
+MAX_DIGITS = 64
+"""Digits a decimal number may have; 17 tell every double from its neighbours."""
+
+_PLAIN_DECIMAL = re.compile(r"[+-]?[0-9]{1,32}+(?:\.[0-9]{0,32}+)?+(?:[eE][+-]?[0-9]{1,4}+)?+")
+_NO_FIRST_DIGIT = re.compile(r"[+-]?\.[0-9]+(?:[eE][+-]?[0-9]+)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
+
+_DECIMAL_MISTAKES: tuple[tuple[Callable[[str], object], str], ...] = (
+    *_MISTAKES[:3],
+    (_PLAIN_DECIMAL.fullmatch, "is too large: it would be read as infinite"),
+    (_NO_FIRST_DIGIT.fullmatch, "has no digit before its point: write 0.5 and not .5"),
+    (_DECIMAL.fullmatch, "has too many digits"),
+    (_DECIMAL_COMMA.fullmatch, "has a decimal comma: write 0.5 and not 0,5"),
+    (lambda _: True, "is not a number: only the digits 0 to 9, a point, a minus sign and an exponent are read"),
+)
+
+
+def parse_decimal(text: str) -> float | str:
+    """Read a decimal number as strictly as it is written, and only if it is finite.
+
+    ASCII digits, perhaps a sign, a point after the first digit, an exponent: ``-0.5``, ``3``, ``3.``, ``1e-7``.
+
+    Returns:
+        The number, or what is wrong, as the rest of a sentence that begins with the column's name.
+    """
+    if _PLAIN_DECIMAL.fullmatch(text) and math.isfinite(number := float(text)):
+        return number
+    return next(words for applies, words in _DECIMAL_MISTAKES if applies(text))
+
+
+def read_decimals(text: str, *, columns: int, separator: str) -> NDArray[np.float64] | None:
+    """Read rows of decimal numbers all at once, if there is nothing whatever to be said about them.
+
+    Args:
+        text: The rows under the header.
+        columns: Fields a row.
+        separator: Between them.
+
+    Returns:
+        Shape ``(rows, columns)``; None where any field is not as ``parse_decimal`` reads it, or any row is uneven.
+    """
+    rows = text.replace("\r\n", "\n").rstrip("\n")
+    row = re.escape(separator).join([_PLAIN_DECIMAL.pattern] * columns)
+    if not re.fullmatch(f"{row}(?:\n{row})*+", rows):
+        return None
+    numbers = np.fromstring(rows.replace("\n", separator), dtype=np.float64, sep=separator).reshape(-1, columns)
+    return numbers if np.isfinite(numbers).all() else None
+
+
+# What all readers share: a file's problems on their way from the confined child to the program.
+#
+# A child may have been taken over, and then its sentences are a stranger's. They would be shown where no byte of a
+# container may be: on hidden data a sentence is a way out for that data. So every reader has one list of templates;
+# the child fills numbers in, and the parent lets through what could have come from a template, and nothing else.
+
+READ_DEADLINE = 30.0
+"""Seconds a reader may take."""
+
+READ_MEMORY = 1 << 30
+"""Bytes a reader may use."""
+
+_NUMBER_FIELD = r"-?[0-9]{1,20}"
+_LARGEST_PLACE = 1 << 40
+
+_Value = TypeVar("_Value")
+
+
+def sentence_pattern(templates: type[StrEnum], **fields: str) -> re.Pattern[str]:
+    """What sentences these templates can become.
+
+    Args:
+        templates: Every sentence a reader has, with ``{fields}``.
+        fields: What may stand in a field, as a regular expression; in all others, a whole number.
+    """
+
+    def pattern(template: str) -> str:
+        parts = Formatter().parse(template)
+        return "".join(
+            re.escape(text) + ("" if name is None else f"(?:{fields.get(name, _NUMBER_FIELD)})")
+            for text, name, _, _ in parts
+        )
+
+    return re.compile("|".join(pattern(template.value) for template in templates))
+
+
+def told(problems: ProblemList) -> dict[str, JsonValue]:
+    """Problems as the header of a reply; for the child."""
+    entries: list[JsonValue] = [[one.what, one.row, one.value] for one in problems.kept]
+    return {"problems": entries, "count": problems.count}
+
+
+def confined_call(
+    confine: Confine,
+    function: str,
+    request: Mapping[str, JsonValue],
+    descriptor: int,
+    *,
+    sentences: re.Pattern[str],
+    check: Callable[[Reply], _Value],
+    problems: ProblemList,
+) -> _Value | None:
+    """Let a reader work in a child that can do nothing else, and believe nothing it says unchecked; for the parent.
+
+    Args:
+        confine: Where children come from.
+        function: The reader, which puts ``told`` into the header of its reply.
+        request: Its request.
+        descriptor: The file; it stays open.
+        sentences: What the reader may say.
+        check: Makes a value of a reply without problems, or raises ``ConfinedFailure`` by ``garbled``.
+        problems: What is wrong is added here, the reader's own end included.
+
+    Raises:
+        HostFault: No child could be started.
+    """
+    try:
+        reply = confine.call(
+            function,
+            request,
+            descriptors=[descriptor],
+            deadline=READ_DEADLINE,
+            memory=READ_MEMORY,
+            privileges=Privileges.DROP,
+        )
+        found = _check_told(reply, sentences)
+        value = check(reply) if not found.count else None
+    except ConfinedFailure as failure:
+        problems.add(f"the file could not be read: the reader stopped: {failure.detail}")
+        return None
+    problems.take(found)
+    return value
+
+
+def _check_told(reply: Reply, sentences: re.Pattern[str]) -> ProblemList:
+    match reply.header:
+        case {"problems": list() as entries, "count": int() as count} if len(entries) == min(count, MAX_KEPT):
+            return ProblemList(kept=[_check_problem(entry, sentences) for entry in entries], count=count)
+        case _:
+            garbled("its answer lacks its parts")
+
+
+def _check_problem(entry: JsonValue, sentences: re.Pattern[str]) -> Problem:
+    match entry:
+        case [str() as what, int() | None as row, str() | None as value] if (
+            sentences.fullmatch(what) and _is_place(row) and _is_quoted(value)
+        ):
+            return Problem(what=what, row=row, value=value)
+        case _:
+            garbled("its list of problems is malformed")
+
+
+def _is_place(row: int | None) -> bool:
+    return row is None or (not isinstance(row, bool) and 1 <= row <= _LARGEST_PLACE)
+
+
+def _is_quoted(value: str | None) -> bool:
+    if value is None:
+        return True
+    body = value.removesuffix("…")
+    return len(value) <= _VALUE_CHARACTERS and body.isascii() and body.isprintable()
+
+
+def garbled(detail: str) -> NoReturn:
+    """Refuse a child's answer.
+
+    Raises:
+        ConfinedFailure: Always.
+    """
+    raise ConfinedFailure(FailureKind.GARBLED, detail)

@@ -1,0 +1,3 @@
+from acts import FOLDER, fill, outcome
+
+outcome(fill, FOLDER + "/features")

@@ -1,0 +1,4 @@
+from acts import FOLDER, fill, outcome
+
+while True:
+    outcome(fill, FOLDER + "/features")

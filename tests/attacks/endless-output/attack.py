@@ -1,0 +1,3 @@
+from acts import OUTPUT, fill
+
+fill(OUTPUT, 1 << 40)

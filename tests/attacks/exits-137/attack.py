@@ -1,0 +1,6 @@
+import sys
+
+from acts import write_valid
+
+write_valid()
+sys.exit(137)

@@ -1,0 +1,8 @@
+import os
+
+pid = os.fork()
+if pid == 0:
+    held = []
+    while True:
+        held.append(b"x" * (1 << 20))
+os.waitpid(pid, 0)

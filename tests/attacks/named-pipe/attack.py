@@ -1,0 +1,5 @@
+import os
+
+from acts import OUTPUT
+
+os.mkfifo(OUTPUT)

