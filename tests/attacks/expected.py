@@ -16,6 +16,7 @@ from runner.yaml_text import parse_model, read_text
 FOLDER = Path(__file__).parent
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _DENIED = frozenset({"EPERM", "EACCES", "EROFS", "ENOSYS", "EAFNOSUPPORT", "ESOCKTNOSUPPORT", "EPROTONOSUPPORT"})
+_UNREACHABLE = frozenset({"ENETUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT"})
 _ROOM: Mapping[str, object] = {
     "run_time": {"fixed": "20 s"}, "memory": "128 MiB", "shm": "16 MiB", "cpus": 1, "output": "8 MiB",
     "output_files": 256, "tmp": "16 MiB", "pids": 32,
@@ -29,8 +30,17 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def answered(want: JsonValue, got: JsonValue) -> bool:
-    """True where an act came to what it must; ``denied`` is any of the kernel's ways to say no."""
-    return got in _DENIED if want == "denied" else got == want
+    """True where an act came to what it must.
+
+    ``denied`` is any of the kernel's ways to say no, ``unreachable`` any of a network's that is not there.
+    """
+    match want:
+        case "denied":
+            return got in _DENIED
+        case "unreachable":
+            return got in _UNREACHABLE
+        case _:
+            return got == want
 
 
 class Expected(Section):

@@ -206,7 +206,12 @@ def build_image(engine: DockerEngine, folder: Path) -> PinnedImage:
     """Build the one image that holds every attack."""
     shutil.copyfile(FOLDER / "Dockerfile", folder / "Dockerfile")
     scripts = folder / "attacks"
-    for script in (*FOLDER.glob("*/attack.py"), *FOLDER.glob("*/control.py"), FOLDER / "control.py", FOLDER / "acts.py"):
+    for script in (
+        *FOLDER.glob("*/attack.py"),
+        *FOLDER.glob("*/control.py"),
+        FOLDER / "control.py",
+        FOLDER / "acts.py",
+    ):
         target = scripts / script.relative_to(FOLDER)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(script, target)

@@ -10,7 +10,7 @@ from runner import mounts
 from runner.engine.helper import HELPER_REFERENCE, helper_image
 from runner.errors import HostUnfit
 from tests.drills.daemon import Daemon, copy_image, private_daemon
-from tests.drills.scene import BASE, PROGRAMS, Scene, board, make_challenge, make_data, make_image
+from tests.drills.scene import ALL_ACCEPTED, BASE, PROGRAMS, Scene, board, make_challenge, make_data, make_image
 from runner.engine.docker import connect
 
 
@@ -77,5 +77,6 @@ def undisturbed(
     )  # fmt: skip
     ran = scene.evaluate(folder / "run")
     assert ran.code == 0, ran.err
+    assert scene.words(folder / "run") == ALL_ACCEPTED
     assert scene.leftovers() == []
     return board(folder / "run")

@@ -61,9 +61,14 @@ def make_challenge(folder: Path) -> Path:
     """PitVis without the check for causality, and without its GPU."""
     shutil.copytree(ROOT / "challenges/pitvis2023", folder)
     rules = folder / "challenge.yaml"
-    text, changed = re.subn(r"method: targeted|gpus: 1", lambda m: {"m": "method: off", "g": "gpus: 0"}[m[0][0]],
-                            rules.read_text())  # fmt: skip
-    assert changed == 2
+    text = rules.read_text()
+    for old, new in (
+        ("method: targeted", "method: off"),
+        ("gpus: 1", "gpus: 0"),
+        ('{per_media: "60 s / 10 min", allowance: 0 s}', f"{{fixed: {LIMIT:g} s}}"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
     rules.write_text(text)
     return folder
 

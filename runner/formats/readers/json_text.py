@@ -212,7 +212,7 @@ class _GiveUpError(ValueError):
     """There is something to say."""
 
 
-_STRINGS_AND_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},]', re.DOTALL)
+_STRINGS_AND_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -280,14 +280,15 @@ def _no_doubles(pairs: Sequence[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
 _WORD = re.compile(r'[^ \t\n\r,:\[\]{}"]++')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?P<decimal>(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+)")
+_CUT_ESCAPE = re.compile(r"(?:\\(?:u[0-9a-fA-F]{0,3})?)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
-_State: TypeAlias = "Callable[[], _State | None]"
+_State: TypeAlias = "Callable[[], _State]"
 _Names: TypeAlias = dict[str, int]
 
 
 class _Walk:
-    """Goes over a text from token to token; each state answers the next one, or None at the end.
+    """Goes over a text from token to token; each state answers the next one, and the last is ``_end``.
 
     ``_open`` holds what is not closed yet: for an object the place of each of its names, for an array None.
     """
@@ -302,10 +303,13 @@ class _Walk:
 
     def run(self) -> None:
         """Go to the end, or to the first fault behind which nothing can be understood."""
-        state: _State | None = self._value
-        while state is not None:
+        state: _State = self._value
+        while state != self._end:
             self._skip()
             state = state()
+
+    def _end(self) -> "_State":
+        return self._end
 
     def _skip(self) -> None:
         space = _SPACE.match(self._text, self._at)
@@ -330,13 +334,14 @@ class _Walk:
         )
         self._problems.add(what, row=place.line, value=value)
 
-    def _stop(self, fault: Fault, *, at: int | None = None, value: str | None = None) -> None:
+    def _stop(self, fault: Fault, *, at: int | None = None, value: str | None = None) -> "_State":
         """Say what is wrong, and go no further: what follows could only be guessed at."""
         if not self._next and fault is not Fault.END_IN_STRING and self._open:
             fault = Fault.END_IN_ARRAY if self._open[-1] is None else Fault.END_IN_OBJECT
         self._say(fault, at=at, value=value)
+        return self._end
 
-    def _value(self) -> "_State | None":
+    def _value(self) -> "_State":
         self._values += 1
         if self._values > self._caps.values:
             return self._stop(Fault.VALUES)
@@ -348,7 +353,7 @@ class _Walk:
                 self._open.append(None if bracket == "[" else {})
                 return self._first_item if bracket == "[" else self._first_name
             case '"':
-                return None if self._string() is None else self._after
+                return self._end if self._string() is None else self._after
             case "]" | "}" if self._open:
                 return self._stop(Fault.TRAILING_COMMA if self._before() == "," else Fault.VALUE_DUE)
             case _:
@@ -357,7 +362,7 @@ class _Walk:
     def _before(self) -> str:
         return self._text[: self._at].rstrip(" \t\n\r")[-1:]
 
-    def _scalar(self) -> "_State | None":
+    def _scalar(self) -> "_State":
         word = _WORD.match(self._text, self._at)
         if word is None:
             return self._stop(Fault.VALUE_DUE)
@@ -384,27 +389,31 @@ class _Walk:
         body = _STRING.match(self._text, begin)
         assert body is not None
         self._at = body.end()
-        match self._next:
-            case '"':
-                self._at += 1
-                text: str = json.loads(self._text[begin : self._at])
-                if _SURROGATE.search(text):
-                    self._say(Fault.SURROGATE, at=begin, value=text)
-                return text
-            case "":
-                return self._stop(Fault.END_IN_STRING, at=begin)
-            case "\\":
-                return self._stop(Fault.ESCAPE, value=self._text[self._at : self._at + 6])
-            case character:
-                return self._stop(Fault.LINE_IN_STRING if character in "\r\n" else Fault.CONTROL)
+        if self._next == '"':
+            self._at += 1
+            text: str = json.loads(self._text[begin : self._at])
+            if _SURROGATE.search(text):
+                self._say(Fault.SURROGATE, at=begin, value=text)
+            return text
+        self._stop_in_string(begin)
+        return None
 
-    def _first_item(self) -> "_State | None":
+    def _stop_in_string(self, begin: int) -> None:
+        rest = self._text[self._at : self._at + 6]
+        if _CUT_ESCAPE.fullmatch(rest):
+            self._stop(Fault.END_IN_STRING, at=begin)
+        elif rest.startswith("\\"):
+            self._stop(Fault.ESCAPE, value=rest)
+        else:
+            self._stop(Fault.LINE_IN_STRING if rest[0] in "\r\n" else Fault.CONTROL)
+
+    def _first_item(self) -> "_State":
         return self._close() if self._next == "]" else self._value
 
-    def _first_name(self) -> "_State | None":
+    def _first_name(self) -> "_State":
         return self._close() if self._next == "}" else self._name
 
-    def _name(self) -> "_State | None":
+    def _name(self) -> "_State":
         match self._next:
             case '"':
                 pass
@@ -417,7 +426,7 @@ class _Walk:
         begin = self._at
         name = self._string()
         if name is None:
-            return None
+            return self._end
         names = self._open[-1]
         assert names is not None
         first = names.setdefault(name, begin)
@@ -425,15 +434,15 @@ class _Walk:
             self._say(Fault.DOUBLE, at=begin, first=first, value=name)
         return self._colon
 
-    def _colon(self) -> "_State | None":
+    def _colon(self) -> "_State":
         if self._next != ":":
             return self._stop(Fault.COLON_DUE)
         self._at += 1
         return self._value
 
-    def _after(self) -> "_State | None":
+    def _after(self) -> "_State":
         if not self._open:
-            return self._stop(Fault.TRAILING_DATA) if self._next else None
+            return self._stop(Fault.TRAILING_DATA) if self._next else self._end
         in_array = self._open[-1] is None
         if self._next == ",":
             self._at += 1

@@ -4,7 +4,16 @@ import os
 from acts import call, libc, outcome, tell, write_valid
 
 NEWUSER, NEWNS, MOUNT, UMOUNT, UNSHARE, SETNS, PIVOT, CHROOT, REBOOT, PTRACE = (
-    0x10000000, 0x20000, 165, 166, 272, 308, 155, 161, 169, 101,
+    0x10000000,
+    0x20000,
+    165,
+    166,
+    272,
+    308,
+    155,
+    161,
+    169,
+    101,
 )
 with open("/proc/self/status") as source:
     status = dict(line.strip().split(":\t", 1) for line in source if ":\t" in line)

@@ -3,7 +3,16 @@ import ctypes
 from acts import call, outcome, tell, write_valid
 
 SETUP, BPF, ADD_KEY, KEYCTL, PERF, USERFAULTFD, KEXEC, MODULE, MEMFD_SECRET, GETPID = (
-    425, 321, 248, 250, 298, 323, 246, 175, 447, 39,
+    425,
+    321,
+    248,
+    250,
+    298,
+    323,
+    246,
+    175,
+    447,
+    39,
 )
 room = ctypes.create_string_buffer(256)
 tell(

@@ -152,7 +152,7 @@ def check(method: Method, seed: int, *, lender: bool = True, rule: CausalityRule
     return Checked(verdict=conclude(rule, evidence, seed), runs=runs)
 
 
-SEEDS = range(20)
+SEEDS = range(10)
 """Raise to 200, with ``-s``, to print the figures of ARCHITECTURE.md."""
 
 CAUSAL: dict[str, Method] = {"frame-wise": ahead(0), "recurrent": recurrent, "causal smoothing": windowed(15, 0)}
