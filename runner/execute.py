@@ -10,12 +10,13 @@ failure is a value in the result; only the host can make this raise:
 """
 
 import contextlib
+import functools
 import logging
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -55,6 +56,7 @@ _FIRST_UID = 200_000
 _UIDS = 4096
 _BY_A_RESTART = (137, 143)
 _LAST_ANSWERS = 2.0
+_SLOW_ANSWER = 0.5
 
 _log = logging.getLogger(__name__)
 
@@ -181,12 +183,23 @@ def _run(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int,
         spec = container_spec(job=job, image=image, seat=seat)
         expected = job.expected_file.replace("{case}", name)
         # By name: where the answer to create is lost, the container may be there all the same.
-        stack.callback(bench.engine.remove, spec.name)
+        stack.callback(_put_away, bench, functools.partial(bench.engine.remove, spec.name))
         result = _run_container(bench, spec, job, place, expected=expected, attempt=attempt, folder=folder)
         alone = not bench.leases.taken_since(began_ns, but=(uid_name, gpu or ""))
         if bench.cleaner is not None:
             bench.cleaner.later(stack.pop_all().close)
         return replace(result, usage=replace(result.usage, alone=alone), neutral_name=name)
+
+
+def _put_away(bench: Bench, action: Callable[[], None]) -> None:
+    """Do it, or owe it: nothing else is started before it is done, so two of our containers are never there at once."""
+    try:
+        action()
+    except (HostFault, EngineRefusal) as error:
+        if bench.cleaner is None:
+            raise
+        _log.warning("something is still to be put away: %s", error)
+        bench.cleaner.owe(action)
 
 
 @contextlib.contextmanager
@@ -221,6 +234,7 @@ def _place(bench: Bench, desk: Path, name: str, budget: Budget, *, uid: int, gid
             budget=budget,
             uid=uid,
             gid=gid,
+            put_away=functools.partial(_put_away, bench),
         ) as place:
             yield place
     else:
@@ -233,10 +247,11 @@ def _run_container(
 ) -> JobResult:
     try:
         container = bench.engine.create(spec)
+        asked = bench.clock.now()
         bench.engine.start(container)
     except EngineRefusal as refusal:
         return _refused(job, attempt, refusal)
-    ended = _watch(bench, container, job.budget)
+    ended = _watch(bench, container, job.budget, asked=asked)
     truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
     predictions = folder / "predictions"
     predictions.mkdir(exist_ok=True)
@@ -279,44 +294,59 @@ def _refused(job: Job, attempt: int, refusal: EngineRefusal) -> JobResult:
 
 @dataclass
 class _Gap:
-    """Time in which the engine did not answer."""
+    """Time in which the engine did not answer.
+
+    Attributes:
+        longest: Seconds of the longest stretch in which answers were lost.
+        since: When the present one began.
+        slow: Seconds, in all, of answers that came, but late: it stood still, and lost nothing.
+        running: When it last was asked and said that the container runs.
+    """
 
     longest: float = 0.0
     since: float | None = None
+    slow: float = 0.0
+    running: float = 0.0
 
-    def failed(self, now: float) -> None:
-        self.since = now if self.since is None else self.since
+    def failed(self, asked: float, now: float) -> None:
+        self.since = asked if self.since is None else self.since
         self.longest = max(self.longest, now - self.since)
 
-    def answered(self, now: float) -> None:
+    def answered(self, asked: float, now: float) -> None:
         if self.since is not None:
             self.longest = max(self.longest, now - self.since, 0.001)
+        elif now - asked > _SLOW_ANSWER:
+            self.slow += now - asked
         self.since = None
 
 
 def _look(engine: Engine, container: str, clock: Clock, gap: _Gap) -> ContainerFacts | None:
     """Look once; None where the engine does not answer."""
+    asked = clock.now()
     try:
         facts = engine.inspect(container)
     except EngineUnreachable as error:
-        gap.failed(clock.now())
+        gap.failed(asked, clock.now())
         if gap.longest > PATIENCE:
             raise HostFault(
                 f"the engine has not answered for {gap.longest:.0f} s", remedy="see: proctor doctor"
             ) from error
         return None
-    gap.answered(clock.now())
+    gap.answered(asked, clock.now())
     if facts is None:
         raise HostFault(
             "the container was removed by somebody else while it ran", remedy="leave proctor's containers alone"
         )
+    if facts.exit is None:
+        gap.running = asked
     return facts
 
 
-def _watch(bench: Bench, container: str, budget: Budget) -> Ended:
-    """Look at a started container until it has ended, killing it when its time is over."""
-    clock, gap = bench.clock, _Gap()
+def _watch(bench: Bench, container: str, budget: Budget, *, asked: float) -> Ended:
+    """Look at a container that was started since ``asked`` until it has ended, killing it when its time is over."""
+    clock = bench.clock
     began = clock.now()
+    gap = _Gap(running=began)
     killed: KillReason | None = None
     while True:
         # Napping comes first: to look at a container that is just starting only holds it up.
@@ -324,7 +354,7 @@ def _watch(bench: Bench, container: str, budget: Budget) -> Ended:
         facts = _look(bench.engine, container, clock, gap)
         elapsed = clock.now() - began
         if facts is not None and facts.exit is not None and facts.state in ("exited", "dead"):
-            _check_restart(bench, facts.exit)
+            _check_restart(bench, facts.exit)  # takes seconds that are nobody's run time
             break
         if facts is not None and bench.stop.is_set():
             _kill(bench, container, facts, gap)
@@ -332,9 +362,13 @@ def _watch(bench: Bench, container: str, budget: Budget) -> Ended:
         if facts is not None and elapsed >= budget.kill_at:
             killed = KillReason.TIME
             facts = _kill(bench, container, facts, gap)
+            elapsed = clock.now() - began
             break
     assert facts.exit is not None
-    return _ended(facts.exit, killed, clock.now() - began, gap, budget)
+    if gap.slow or began - asked > _SLOW_ANSWER:
+        # Our clock knows only a least and a most; where the engine's record lies between, it is right.
+        elapsed = min(max(facts.exit.seconds, gap.running - began), elapsed + began - asked)
+    return _ended(facts.exit, killed, elapsed, gap, budget)
 
 
 def _check_restart(bench: Bench, ended: Exit) -> None:
@@ -363,9 +397,18 @@ def _nap(bench: Bench, container: str, until_kill: float) -> None:
 
 
 def _ended(ended: Exit, killed: KillReason | None, elapsed: float, gap: _Gap, budget: Budget) -> Ended:
+    late = bool(killed) or ended.seconds > budget.run_time
     if not gap.longest:
-        return Ended(exit=ended, killed=killed, monotonic_seconds=elapsed, notes=())
-    if ended.code != 0 or killed or ended.seconds > budget.run_time:
+        # A program that prints waits for an engine that stands still.
+        if late and gap.slow and ended.seconds - gap.slow <= budget.run_time:
+            raise HostFault(
+                f"the engine kept us waiting for {gap.slow:.1f} s while the job ran, which then was late: it may have "
+                "been the engine's doing",
+                remedy="see: proctor doctor",
+            )
+        notes = (f"the engine kept us waiting for {gap.slow:.1f} s while the job ran",) if gap.slow else ()
+        return Ended(exit=ended, killed=killed, monotonic_seconds=elapsed, notes=notes)
+    if ended.code != 0 or late:
         raise HostFault(
             f"the engine did not answer for {gap.longest:.1f} s while the job ran, and the container ended with "
             f"{ended.code}: it may have been the engine's doing",

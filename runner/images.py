@@ -13,6 +13,7 @@ from runner.engine import Engine, EngineRefusal, ImageFacts, ImageMissing
 from runner.errors import UsageError
 
 _BLOCK = 1 << 20
+_PATH_BEGINNINGS = (".", "/", "~")
 _ARCHIVE_NAMES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
 _OURS = {".", "repositories", "index.json", "oci-layout", "manifest.json"}
 _MANIFEST_CAP = 1 << 20
@@ -52,23 +53,33 @@ def _pinned(source: str, kind: SourceKind, facts: ImageFacts) -> PinnedImage:
 
 
 def source_kind(engine: Engine, source: str, *, base: Path) -> SourceKind:
-    """Decide what an image's text means: an existing path, an image the engine holds, else a registry's."""
-    path = base / source
-    try:
-        is_file, is_folder = path.is_file(), path.is_dir()
-    except OSError:  # too long for a path
-        is_file = is_folder = False
-    if source.endswith(_ARCHIVE_NAMES) or is_file:
-        return SourceKind.ARCHIVE
-    if is_folder:
-        return SourceKind.FOLDER
+    """Decide what an image's text means.
+
+    In this order: ``docker://`` is a registry's; what ends like an archive, or begins with ``.``, ``/`` or ``~``, is a
+    path; a name the engine holds is that image, also where a folder of the same name lies here (``docker build -t
+    method method`` makes just that); an existing path; else a registry's.
+    """
     if source.startswith("docker://"):
         return SourceKind.REGISTRY
+    on_disk = _kind_on_disk(base / Path(source).expanduser())
+    if source.endswith(_ARCHIVE_NAMES):
+        return SourceKind.ARCHIVE
+    if source.startswith(_PATH_BEGINNINGS) and on_disk is not None:
+        return on_disk
     try:
         engine.image(source)
     except ImageMissing:
-        return SourceKind.REGISTRY
+        return on_disk or SourceKind.REGISTRY
     return SourceKind.LOCAL
+
+
+def _kind_on_disk(path: Path) -> SourceKind | None:
+    try:
+        if path.is_file():
+            return SourceKind.ARCHIVE
+        return SourceKind.FOLDER if path.is_dir() else None
+    except OSError:  # too long for a path
+        return None
 
 
 def pin(
@@ -78,8 +89,7 @@ def pin(
 
     Args:
         engine: Who holds it afterwards.
-        source: ``docker://`` and a reference (always pulled), a reference or ID (used where the engine holds it,
-            else pulled), or the path of an archive.
+        source: A reference, an ID or the path of an archive, as ``source_kind`` reads it.
         base: Folder that relative paths start from.
         deadline: Seconds it may take.
         progress: Is told what happens.
@@ -99,7 +109,9 @@ def pin(
     if kind is SourceKind.LOCAL:
         return _pinned(source, kind, engine.image(source))
     if kind is SourceKind.ARCHIVE:
-        return _pinned(source, kind, load_archive(engine, base / source, deadline=deadline, where=where))
+        return _pinned(
+            source, kind, load_archive(engine, base / Path(source).expanduser(), deadline=deadline, where=where)
+        )
     reference = source.removeprefix("docker://")
     if _ID.fullmatch(reference):
         raise UsageError(f"the engine holds no image {source!r}", where=where, remedy="see: docker images --no-trunc")

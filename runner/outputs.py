@@ -5,10 +5,11 @@ link and the expected name is taken, by handle, up to its cap.
 """
 
 import contextlib
+import functools
 import os
 import stat
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -256,7 +257,15 @@ def holder_spec(*, image: str, name: str, volume: str, labels: dict[str, str], u
 
 @contextlib.contextmanager
 def volume_place(
-    engine: Engine, *, helper: str, name: str, labels: dict[str, str], budget: Budget, uid: int, gid: int
+    engine: Engine,
+    *,
+    helper: str,
+    name: str,
+    labels: dict[str, str],
+    budget: Budget,
+    uid: int,
+    gid: int,
+    put_away: Callable[[Callable[[], None]], None] = lambda action: action(),
 ) -> Iterator[VolumePlace]:
     """Make a volume and its holder; both gone at the end.
 
@@ -268,18 +277,20 @@ def volume_place(
         budget: Says how much it holds.
         uid: Who may write there.
         gid: As uid.
+        put_away: Does what removes them, now or later.
     """
-    engine.create_volume(
-        VolumeSpec(name=name, labels=labels, size=budget.output_bytes, inodes=budget.output_files, uid=uid, gid=gid)
-    )
     spec = holder_spec(image=helper, name=f"{name}-hold", volume=name, labels=labels, uid=uid, gid=gid)
+    volume = VolumeSpec(
+        name=name, labels=labels, size=budget.output_bytes, inodes=budget.output_files, uid=uid, gid=gid
+    )  # fmt: skip
     holder = ""
     try:
+        engine.create_volume(volume)  # its answer may be lost, and the volume be there all the same
         holder = engine.create(spec)
         engine.start(holder)
         yield VolumePlace(engine, name, holder, budget)
     finally:
         try:
-            engine.remove(holder or spec.name)
+            put_away(functools.partial(engine.remove, holder or spec.name))
         finally:
-            engine.remove_volume(name)
+            put_away(functools.partial(engine.remove_volume, name))

@@ -47,6 +47,7 @@ _log = logging.getLogger(__name__)
 # Silence of this length while a root file system is imported is a broken connection.
 _IMPORT_SECONDS = 900.0
 _REMOVAL_SECONDS = 20.0
+_PING_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 # Docker's log stream: one byte of stream number, three of nothing, four of length.
 _FRAME_HEADER = struct.Struct(">BxxxL")
@@ -61,8 +62,11 @@ class DockerEngine:
         self._clock = clock or MonotonicClock()
 
     def ping(self) -> None:
-        """Return when the engine answers."""
-        with self._clients.lend(RefusalPhase.OTHER) as client:
+        """Return when the engine answers a newcomer.
+
+        An engine that goes down closes its door first, then ends containers, and answers old connections until the end.
+        """
+        with self._clients.lend_bounded(RefusalPhase.OTHER, _PING_SECONDS) as client:
             client.ping()
 
     def facts(self) -> EngineFacts:

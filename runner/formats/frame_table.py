@@ -303,11 +303,11 @@ def _one_mistake(
     line, start = entries[0]
     steps = {after - before for (_, before), (_, after) in itertools.pairwise(entries)}
     if len(entries) > 2 and len(steps) == 1 and steps != {rule.step} and min(steps) > 0:
-        what = f"{rule.column} rises by {_shown(steps.pop())} a row where {rule.step} is due"
+        what = f"{rule.column} rises by {_shown(rule, steps.pop(), None)} a row where {rule.step} is due"
         problems.add(what, row=line, column=rule.column)
         return True
     if steps <= {rule.step} and start != rule.first and frames in (None, len(entries)):
-        what = f"row {line}: {rule.column} starts at {_shown(start)} where {rule.first} is due"
+        what = f"row {line}: {rule.column} starts at {_shown(rule, start, frames)} where {rule.first} is due"
         problems.add(what, row=line, column=rule.column)
         return True
     return False
@@ -336,10 +336,12 @@ def _check_rows(
         else:
             seen[frame] = line
             if frame < highest:
-                what = f"comes after {_shown(rule.first + highest * rule.step)}: rows must be in order"
+                what = f"comes after {_shown(rule, rule.first + highest * rule.step, frames)}: rows must be in order"
             highest = max(highest, frame)
         if what:
-            problems.add(f"row {line}: {rule.column} {_shown(number)} {what}", row=line, column=rule.column)
+            problems.add(
+                f"row {line}: {rule.column} {_shown(rule, number, frames)} {what}", row=line, column=rule.column
+            )
     if beyond:
         assert frames is not None
         _report_beyond(rule, beyond, frames, problems)
@@ -350,7 +352,7 @@ def _report_beyond(rule: IndexRule, beyond: Sequence[tuple[int, int]], frames: i
     line, number = beyond[0]
     last = rule.first + (frames - 1) * rule.step
     many = f"; {len(beyond)} rows are too many" if len(beyond) > 1 else ""
-    what = f"row {line}: {rule.column} {_shown(number)} is beyond the last frame, {last}{many}"
+    what = f"row {line}: {rule.column} {_shown(rule, number, frames)} is beyond the last frame, {last}{many}"
     later = ProblemList()
     later.add(what, row=line, column=rule.column)
     problems.take(later)
@@ -367,24 +369,30 @@ def _gaps(seen: Mapping[int, int], frames: int | None) -> Iterator[tuple[int, in
 
 
 def _report_gap(rule: IndexRule, start: int, end: int, seen: Mapping[int, int], problems: ProblemList) -> None:
-    first, last, after = (rule.first + frame * rule.step for frame in (start, end, end + 1))
+    numbers = (rule.first + frame * rule.step for frame in (start, end, end + 1))
+    first, last, after = (_shown(rule, number, None) for number in numbers)
     gone = (
-        f"the row for frame {_shown(first)} is missing"
+        f"the row for frame {first} is missing"
         if start == end
-        else f"the rows for frames {_shown(first)} to {_shown(last)} are missing ({end - start + 1})"
+        else f"the rows for frames {first} to {last} are missing ({end - start + 1})"
     )
     if end + 1 in seen:
         line = seen[end + 1]
-        what = f"row {line}: {rule.column} is {_shown(after)} where {_shown(first)} was due: {gone}"
+        what = f"row {line}: {rule.column} is {after} where {first} was due: {gone}"
         problems.add(what, row=line, column=rule.column)
     else:
         line = max(seen.values(), default=1) + 1
         problems.add(f"row {line}: the table ends too early: {gone}", row=line, column=rule.column)
 
 
-def _shown(number: int) -> str:
-    """A number of the container as a sentence of ours may hold it."""
-    return str(number) if abs(number) <= _LARGEST_SHOWN else "a number far out of range"
+def _shown(rule: IndexRule, number: int, frames: int | None) -> str:
+    """A number of the container as a sentence of ours may hold it.
+
+    Only one that can be meant for a frame, the places before the first and after the last included: any other can be
+    a pixel of the hidden input.
+    """
+    largest = _LARGEST_SHOWN if frames is None else rule.first + frames * rule.step
+    return str(number) if rule.first - rule.step <= number <= largest else "a number far out of range"
 
 
 # The two sides of the confined call.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from runner.dataset import Case
 from runner.diagnosis import diagnose
+from runner.engine import EngineUnreachable
 from runner.errors import HostFault
 from runner.execute import View, run_job
 from runner.formats.contract import Reading
@@ -109,6 +110,7 @@ def run_attempt(context: Context, entry: Entry, job: Job) -> Attempt:
         number, folder = _fresh_folder(context, job)
         try:
             result = run_job(context.bench, job, view, image=entry.image.facts, attempt=number, folder=folder)
+            _require_engine(context, result)
         except HostFault as fault:
             context.observe(HostFailed(submission=job.submission, case=job.case, text=str(fault), again=left > 0))
             if not left:
@@ -119,6 +121,19 @@ def run_attempt(context: Context, entry: Entry, job: Job) -> Attempt:
         write_value(folder / "result.json", result)
         return _judged(context, job, result, folder)
     raise AssertionError("unreachable: the last try raises")
+
+
+def _require_engine(context: Context, result: JobResult) -> None:
+    """An engine that goes down asks programs to end first; what one that obeys leaves says nothing of it."""
+    if result.exit is None or result.killed:
+        return
+    try:
+        context.bench.engine.ping()
+    except EngineUnreachable as error:
+        raise HostFault(
+            f"the engine went away when the container ended with {result.exit.code}: it may have been its doing",
+            remedy="see: proctor doctor",
+        ) from error
 
 
 def _judged(context: Context, job: Job, result: JobResult, folder: Path) -> Attempt:

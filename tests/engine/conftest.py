@@ -15,7 +15,8 @@ import pytest
 from runner.engine import Engine
 from runner.engine.docker import connect
 from runner.errors import HostUnfit
-from runner.ownership import LABEL_OWNER
+from runner.mounts import mounted_below
+from runner.ownership import LABEL_OWNER, Owner, current_owner, provably_dead
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = "proctor-base:1"
@@ -131,10 +132,22 @@ def submissions_file(path: Path, rows: dict[str, str]) -> Path:
 
 
 def leftovers(engine: Engine) -> list[str]:
-    """Whatever of ours is still on the engine, in the mount table or in the workspace."""
-    found = [f"container {c.name}" for c in engine.containers(LABEL_OWNER)]
-    found += [f"volume {v.name}" for v in engine.volumes(LABEL_OWNER)]
-    found += [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if "/proctor/work/" in line]
+    """Whatever is still there of this process or of one that has ended: on the engine, mounted, in the workspace.
+
+    What another proctor that is alive holds on this host is its own business.
+    """
+    me = current_owner()
+
+    def left(text: str) -> bool:
+        owner = Owner.parse(text)
+        return owner is None or owner == me or provably_dead(owner, me)
+
+    found = [f"container {c.name}" for c in engine.containers(LABEL_OWNER) if left(c.labels[LABEL_OWNER])]
+    found += [f"volume {v.name}" for v in engine.volumes(LABEL_OWNER) if left(v.labels[LABEL_OWNER])]
     workspace = Path("/var/lib/proctor/work")
-    found += [str(p) for p in workspace.iterdir() if p.name != "leases"] if workspace.is_dir() else []
+    for folder in workspace.iterdir() if workspace.is_dir() else ():
+        owner = folder / "owner"
+        if folder.name != "leases" and (not owner.is_file() or left(owner.read_text())):
+            found.append(f"folder {folder}")
+            found += [f"mount {point}" for point in mounted_below(folder)]
     return found

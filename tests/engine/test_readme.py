@@ -19,7 +19,7 @@ from tests.engine.conftest import ROOT, environment
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
-_LEFT_OUT = ("make ", "python3 -m venv", ".venv/bin/", "git ")
+_LEFT_OUT = ("make", "python3 -m venv", ".venv/bin/", "git ")
 # What a reader's machine has and this one may not: a GPU, and a registry.
 _HERE = {"proctor evaluate": ["--allow-cpu"], "docker build": ["--build-arg", "BASE_IMAGE=proctor-base:1"]}
 _CODES = {"proctor check my-method --challenge pitvis2023 --require-gpu": 3}
@@ -27,7 +27,8 @@ _CODES = {"proctor check my-method --challenge pitvis2023 --require-gpu": 3}
 
 def _commands(page: str) -> list[str]:
     blocks = re.findall(r"```console\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
-    lines = [line[2:].split("  #")[0].strip() for block in blocks for line in block.splitlines() if line[:2] == "$ "]
+    typed = [line.strip() for block in blocks for line in block.splitlines()]
+    lines = [line[2:].split("  #")[0].strip() for line in typed if line.startswith("$ ")]
     return [line for line in lines if not line.startswith(_LEFT_OUT)]
 
 

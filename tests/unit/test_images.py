@@ -455,6 +455,8 @@ class TestPin:
         ("./folder", SourceKind.FOLDER),
         ("folder.tar", SourceKind.ARCHIVE),
         ("here:1", SourceKind.LOCAL),
+        ("method", SourceKind.LOCAL),
+        ("./method", SourceKind.FOLDER),
         ("docker://here:1", SourceKind.REGISTRY),
         ("there:1", SourceKind.REGISTRY),
         ("nul\0byte", SourceKind.REGISTRY),
@@ -464,5 +466,7 @@ def test_what_an_images_text_means(engine: Spying, tmp_path: Path, source: str, 
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder.tar").mkdir()
+    (tmp_path / "method").mkdir()
     engine.add_image("here:1", lambda _: 0)
+    engine.add_image("method:latest", lambda _: 0)
     assert source_kind(engine, source, base=tmp_path) is kind

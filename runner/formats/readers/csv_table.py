@@ -11,11 +11,11 @@ import csv
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from string import Formatter
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -243,9 +243,6 @@ def parse_integer(text: str) -> int | str:
     return next(words for applies, words in _MISTAKES if applies(text))
 
 
-MAX_DIGITS = 64
-"""Digits a decimal number may have; 17 tell every double from its neighbours."""
-
 _PLAIN_DECIMAL = re.compile(r"[+-]?[0-9]{1,32}+(?:\.[0-9]{0,32}+)?+(?:[eE][+-]?[0-9]{1,4}+)?+")
 _NO_FIRST_DIGIT = re.compile(r"[+-]?\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
@@ -263,7 +260,7 @@ _DECIMAL_MISTAKES: tuple[tuple[Callable[[str], object], str], ...] = (
 def parse_decimal(text: str) -> float | str:
     """Read a decimal number as strictly as it is written, and only if it is finite.
 
-    ASCII digits, perhaps a sign, a point after the first digit, an exponent: ``-0.5``, ``3``, ``3.``, ``1e-7``.
+    ASCII digits, at most 32 on each side of a point, perhaps a sign, and an exponent of at most 4 digits: ``-0.5``, ``3``, ``3.``, ``1e-7``.
 
     Returns:
         The number, or what is wrong, as the rest of a sentence that begins with the column's name.
@@ -310,7 +307,7 @@ _LARGEST_PLACE = 1 << 40
 _Value = TypeVar("_Value")
 
 
-def sentence_pattern(templates: type[StrEnum], **fields: str) -> re.Pattern[str]:
+def sentence_pattern(templates: Iterable[StrEnum], **fields: str) -> re.Pattern[str]:
     """What sentences these templates can become.
 
     Args:
@@ -352,7 +349,7 @@ def confined_call(
         request: Its request.
         descriptor: The file; it stays open.
         sentences: What the reader may say.
-        check: Makes a value of a reply without problems, or raises ``ConfinedFailure`` by ``garbled``.
+        check: Makes a value of a reply without problems, or raises what ``garbled`` answers.
         problems: What is wrong is added here, the reader's own end included.
 
     Raises:
@@ -381,7 +378,7 @@ def _check_told(reply: Reply, sentences: re.Pattern[str]) -> ProblemList:
         case {"problems": list() as entries, "count": int() as count} if len(entries) == min(count, MAX_KEPT):
             return ProblemList(kept=[_check_problem(entry, sentences) for entry in entries], count=count)
         case _:
-            garbled("its answer lacks its parts")
+            raise garbled("its answer lacks its parts")
 
 
 def _check_problem(entry: JsonValue, sentences: re.Pattern[str]) -> Problem:
@@ -391,7 +388,7 @@ def _check_problem(entry: JsonValue, sentences: re.Pattern[str]) -> Problem:
         ):
             return Problem(what=what, row=row, value=value)
         case _:
-            garbled("its list of problems is malformed")
+            raise garbled("its list of problems is malformed")
 
 
 def _is_place(row: int | None) -> bool:
@@ -405,10 +402,6 @@ def _is_quoted(value: str | None) -> bool:
     return len(value) <= _VALUE_CHARACTERS and body.isascii() and body.isprintable()
 
 
-def garbled(detail: str) -> NoReturn:
-    """Refuse a child's answer.
-
-    Raises:
-        ConfinedFailure: Always.
-    """
-    raise ConfinedFailure(FailureKind.GARBLED, detail)
+def garbled(detail: str) -> ConfinedFailure:
+    """An answer that is not to be believed; to be raised."""
+    return ConfinedFailure(FailureKind.GARBLED, detail)

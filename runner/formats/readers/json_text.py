@@ -367,6 +367,9 @@ class _Walk:
         if word is None:
             return self._stop(Fault.VALUE_DUE)
         fault = self._judge(word[0])
+        if fault is not None and self._open and word.end() == len(self._text):
+            self._at = word.end()  # cut off: what it would have been, nobody knows
+            return self._stop(fault)
         if fault in (Fault.SINGLE_QUOTE, Fault.COMMENT):
             return self._stop(fault, value=word[0])
         if fault is not None:
@@ -505,18 +508,18 @@ def check_json(reply: Reply, *, caps: JsonCaps, top: Top) -> JsonValue:
         ConfinedFailure: It is not; ``GARBLED``.
     """
     if "value" not in reply.header or reply.arrays:
-        garbled("its answer lacks its parts")
+        raise garbled("its answer lacks its parts")
     value = reply.header["value"]
     kinds: dict[Top, type] = {Top.OBJECT: dict, Top.ARRAY: list, Top.ANY: object}
     if not isinstance(value, kinds[top]):
-        garbled("its answer is of another kind")
+        raise garbled("its answer is of another kind")
     level: list[JsonValue] = [value]
     depth = values = 0
     while level:  # a level at a time, so that nothing here is as deep as the value
         values += len(level)
         depth += any(isinstance(one, (dict, list)) for one in level)
         if depth > caps.depth or values > caps.values:
-            garbled("its answer is larger than the file may be")
+            raise garbled("its answer is larger than the file may be")
         level = [inner for one in level for inner in _inside(one, caps)]
     return value
 
@@ -529,7 +532,7 @@ def _inside(value: JsonValue, caps: JsonCaps) -> Sequence[JsonValue]:
             pass
         case int():
             if abs(value) >= 10**caps.digits:
-                garbled("its answer holds a number that is too long")
+                raise garbled("its answer holds a number that is too long")
         case list():
             return value
         case dict():
@@ -541,7 +544,7 @@ def _inside(value: JsonValue, caps: JsonCaps) -> Sequence[JsonValue]:
 
 def _check_string(text: str) -> None:
     if not text.isascii() and _SURROGATE.search(text):
-        garbled("its answer holds half of a surrogate pair")
+        raise garbled("its answer holds half of a surrogate pair")
 
 
 def warm_up() -> None:

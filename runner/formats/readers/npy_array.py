@@ -4,8 +4,8 @@ The header of an ``.npy`` file is a Python literal. It is not evaluated, not eve
 read first, and the data only where type, shape and length are those asked for; so a header that tells of 10^12 elements
 costs a sentence. Nothing is ever unpickled: what ``numpy.load`` would do for an array of objects is to run a program.
 
-An ``.npz`` file is a zip archive. Its directory is bounded before ``zipfile`` sees it, compared with the arrays that are
-due, and each member is unpacked no further than its place in the directory says.
+An ``.npz`` file is a zip archive. Its directory is bounded before ``zipfile`` sees it, compared with the arrays that
+are due, and each member is unpacked no further than the directory says.
 """
 
 import encodings.cp437  # noqa: F401  zipfile's for old names; a confined child may not be able to import it
@@ -19,7 +19,6 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -176,6 +175,10 @@ class _Header(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
 
+class _RefusedError(Exception):
+    """An array is refused; why has been said."""
+
+
 class _Reader:
     """Reads one array as its rule says; sentences begin with ``where``."""
 
@@ -186,88 +189,107 @@ class _Reader:
         self._where = where
 
     def read(self, source: _Source) -> NDArray[np.generic] | None:
-        text, begin = self._header_text(source)
-        header = None if text is None else self._header(text)
-        if header is None:
+        """The array, or None where anything is wrong with it."""
+        try:
+            return self._read(source)
+        except _RefusedError:
             return None
+
+    def _read(self, source: _Source) -> NDArray[np.generic]:
+        text, begin = self._header_text(source)
+        header = self._header(text)
         if header.bytes != source.size - begin:
-            return self._say(Fault.DATA, found=max(source.size - begin, 0), due=header.bytes)
+            raise self._refused(Fault.DATA, found=source.size - begin, due=header.bytes)
         data = source.take(header.bytes)
-        if len(data) != header.bytes:
-            return self._say(Fault.DATA, found=len(data), due=header.bytes)
+        if len(data) != header.bytes:  # the file became shorter, or the archive's directory lied
+            raise self._refused(Fault.DATA, found=len(data), due=header.bytes)
         return self._array(header, data)
 
     def _say(self, fault: Fault, *, value: str | None = None, **fields: object) -> None:
         self._problems.add(fault.format(where=self._where, **fields), value=value)
 
-    def _header_text(self, source: _Source) -> tuple[str | None, int]:
+    def _refused(self, fault: Fault, *, value: str | None = None, **fields: object) -> _RefusedError:
+        self._say(fault, value=value, **fields)
+        return _RefusedError()
+
+    def _header_text(self, source: _Source) -> tuple[str, int]:
         """The header, and where the data begins."""
         magic = source.take(8)
         if not magic.startswith(_MAGIC):
-            fault = Fault.PICKLE if magic[:1] == b"\x80" else Fault.NO_NPY
-            return self._say(fault), 0
+            raise self._refused(Fault.PICKLE if magic[:1] == b"\x80" else Fault.NO_NPY)
         if len(magic) < 8:
-            return self._say(Fault.HEADER_END), 0
+            raise self._refused(Fault.HEADER_END)
         major, minor = magic[6:]
         if (major, minor) not in _VERSIONS:
-            return self._say(Fault.VERSION, major=major, minor=minor), 0
+            raise self._refused(Fault.VERSION, major=major, minor=minor)
         width = _VERSIONS[major, minor]
         length_bytes = source.take(width)
+        if len(length_bytes) < width:
+            raise self._refused(Fault.HEADER_END)
         length = int.from_bytes(length_bytes, "little")
-        if len(length_bytes) == width and length > self._caps.header:
-            return self._say(Fault.HEADER_SIZE, found=length, cap=self._caps.header), 0
+        if length > self._caps.header:
+            raise self._refused(Fault.HEADER_SIZE, found=length, cap=self._caps.header)
         text = source.take(length)
-        if len(length_bytes) < width or len(text) < length:
-            return self._say(Fault.HEADER_END), 0
+        if len(text) < length:
+            raise self._refused(Fault.HEADER_END)
         return text.decode("latin-1"), 8 + width + length
 
-    def _header(self, text: str) -> _Header | None:
+    def _header(self, text: str) -> _Header:
         if _FIELDS.match(text):
-            return self._say(Fault.FIELDS)
+            raise self._refused(Fault.FIELDS)
         entries = _entries(text)
         if entries is None:
-            return self._say(Fault.HEADER, value=text)
-        before = self._problems.count
+            raise self._refused(Fault.HEADER, value=text)
         dtype = self._dtype(entries["descr"])
         shape = tuple(int(length) for length in entries["shape"].split(",") if length.strip())
-        due = self._rule.shape
-        if len(shape) != len(due) or any(want not in (None, have) for want, have in zip(due, shape, strict=True)):
-            self._say(Fault.SHAPE, found=shape[:8], due=_shape_words(due))
-        elif dtype is not None and math.prod(max(n, 1) for n in shape) * dtype.itemsize > self._caps.unpacked:
-            self._say(Fault.ELEMENTS, cap=self._caps.unpacked)
-        if self._problems.count > before or dtype is None:
-            return None
+        sound = self._fits(shape)
+        if dtype is None or not sound:
+            raise _RefusedError
+        if math.prod(max(length, 1) for length in shape) * dtype.itemsize > self._caps.unpacked:
+            raise self._refused(Fault.ELEMENTS, cap=self._caps.unpacked)
         return _Header(dtype, entries["fortran_order"] == "True", shape)
+
+    def _fits(self, shape: Sequence[int]) -> bool:
+        fits = _has_shape(self._rule, shape)
+        if not fits:
+            self._say(Fault.SHAPE, found=tuple(shape[:8]), due=_shape_words(self._rule.shape))
+        return fits
 
     def _dtype(self, text: str) -> np.dtype[np.generic] | None:
         order, kind = (text[0], text[1:]) if text[0] in "<>|=" else ("=", text)
         due = " or ".join(self._rule.types)
+        found = _TYPES.get(kind, _OTHER_KINDS.get(kind[0], "another type"))
         if kind.startswith("O"):
-            return self._say(Fault.OBJECTS)
-        found = _TYPES.get(kind)
-        if found is None:
-            return self._say(Fault.TYPE, found=_OTHER_KINDS.get(kind[0], "another type"), due=due)
-        if found not in self._rule.types:
-            return self._say(Fault.TYPE, found=found, due=due)
-        if order == ">" and kind[1:] != "1":
-            return self._say(Fault.ORDER, due=f"<{kind}")
-        return np.dtype(f"<{kind}")
+            self._say(Fault.OBJECTS)
+        elif found not in self._rule.types:
+            self._say(Fault.TYPE, found=found, due=due)
+        elif order == ">" and kind[1:] != "1":
+            self._say(Fault.ORDER, due=f"<{kind}")
+        else:
+            return np.dtype(f"<{kind}")
+        return None
 
-    def _array(self, header: _Header, data: bytes) -> NDArray[np.generic] | None:
+    def _array(self, header: _Header, data: bytes) -> NDArray[np.generic]:
         raw = np.frombuffer(data, np.uint8)
         if header.dtype.kind == "b" and (wrong := int(np.count_nonzero(raw > 1))):
-            return self._say(Fault.BOOL, count=wrong)
-        array: NDArray[np.generic] = np.frombuffer(data, header.dtype).reshape(
-            header.shape, order="F" if header.fortran else "C"
-        )
-        array = np.ascontiguousarray(array).reshape(header.shape)  # the former makes one dimension of none
+            raise self._refused(Fault.BOOL, count=wrong)
+        stored: NDArray[np.generic] = np.frombuffer(data, header.dtype)
+        array = np.asarray(stored.reshape(header.shape, order="F" if header.fortran else "C"), order="C")
         before = self._problems.count
         for fault, wrong_ones, due in _wrong(self._rule, array):
             if wrong_ones.any():
                 first = np.unravel_index(int(np.argmax(wrong_ones)), wrong_ones.shape)
                 place = tuple(int(part) for part in first)
                 self._say(fault, count=int(np.count_nonzero(wrong_ones)), place=place, due=due)
-        return array if self._problems.count == before else None
+        if self._problems.count > before:
+            raise _RefusedError
+        return array
+
+
+def _has_shape(rule: ArrayRule, shape: Sequence[int]) -> bool:
+    return len(shape) == len(rule.shape) and all(
+        due in (None, length) for due, length in zip(rule.shape, shape, strict=True)
+    )
 
 
 def _wrong(rule: ArrayRule, array: NDArray[np.generic]) -> Iterable[tuple[Fault, NDArray[np.bool_], str]]:
@@ -393,7 +415,7 @@ def read_npz(
         descriptor: Open for reading; its position is neither used nor moved.
         rules: What each array must be, by name.
         caps: How large they may be.
-        problems: What is wrong is added here; ``column`` is the array's name.
+        problems: What is wrong is added here.
 
     Returns:
         By name, as ``read_npy`` answers them; None where there is a problem.
@@ -454,15 +476,15 @@ def _members(
         if name not in rules or name == member.filename or member.orig_filename != member.filename:
             problems.add(Fault.STRANGER.format(names=", ".join(rules)), value=member.filename)
         elif name in members:
-            problems.add(Fault.DOUBLE.format(name=name), column=name)
+            problems.add(Fault.DOUBLE.format(name=name))
         else:
             members[name] = member
             for fault in _member_faults(member, end, caps):
-                problems.add(fault.format(where=_where(name), cap=caps.ratio), column=name)
-        end = member.header_offset + _MEMBER_HEADER + member.compress_size
+                problems.add(fault.format(where=_where(name), cap=caps.ratio))
+        end = member.header_offset + _MEMBER_HEADER + len(member.filename) + member.compress_size
     for name in rules:
         if name not in members:
-            problems.add(Fault.MISSING.format(name=name), column=name)
+            problems.add(Fault.MISSING.format(name=name))
     unpacked = sum(member.file_size for member in archive.infolist())
     if unpacked > caps.unpacked + len(rules) * (caps.header + 12):
         problems.add(Fault.UNPACKED.format(found=unpacked, cap=caps.unpacked))
@@ -492,7 +514,7 @@ def _read_member(
     array = None
     try:
         with archive.open(member) as stream:
-            source = _Source(partial(_take, stream), member.file_size)
+            source = _Source(stream.read, member.file_size)
             array = _Reader(rule, caps, found, _where(name)).read(source)
             if array is not None:
                 stream.read(1)  # its checksum is looked at behind the last byte
@@ -500,12 +522,8 @@ def _read_member(
         found = ProblemList()
         found.add(Fault.DAMAGED.format(where=_where(name)))
     for one in found.kept:
-        problems.add(one.what, column=name)
+        problems.add(one.what)
     return array
-
-
-def _take(stream: io.BufferedIOBase, count: int) -> bytes:
-    return stream.read(count) if count else b""
 
 
 # The two sides of the confined call.
@@ -580,9 +598,9 @@ def check_arrays(reply: Reply, *, rules: Mapping[str, ArrayRule], caps: NpyCaps)
         ConfinedFailure: They are not; ``GARBLED``.
     """
     if set(reply.arrays) != set(rules):
-        garbled("its answer lacks an array, or has one too many")
+        raise garbled("its answer lacks an array, or has one too many")
     if sum(array.nbytes for array in reply.arrays.values()) > caps.unpacked:
-        garbled("its answer is larger than the file may be")
+        raise garbled("its answer is larger than the file may be")
     for name, rule in rules.items():
         _check_array(reply.arrays[name], rule)
     return {name: reply.arrays[name] for name in rules}
@@ -590,15 +608,13 @@ def check_arrays(reply: Reply, *, rules: Mapping[str, ArrayRule], caps: NpyCaps)
 
 def _check_array(array: NDArray[np.generic], rule: ArrayRule) -> None:
     if array.dtype.name not in rule.types:
-        garbled("its answer is of another type")
-    if array.ndim != len(rule.shape) or any(
-        due not in (None, have) for due, have in zip(rule.shape, array.shape, strict=True)
-    ):
-        garbled("its answer is of another shape")
+        raise garbled("its answer is of another type")
+    if not _has_shape(rule, array.shape):
+        raise garbled("its answer is of another shape")
     if array.dtype.kind == "b" and (array.view(np.uint8) > 1).any():
-        garbled("its answer holds what is neither true nor false")
+        raise garbled("its answer holds what is neither true nor false")
     if any(wrong.any() for _, wrong, _ in _wrong(rule, array)):
-        garbled("its answer holds values out of range")
+        raise garbled("its answer holds values out of range")
 
 
 def warm_up() -> None:

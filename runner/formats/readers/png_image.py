@@ -97,6 +97,7 @@ class Fault(StrEnum):
     CHUNK_SUM = "chunk {number}: the checksum is wrong"
     UNKNOWN = "chunk {number}: the chunk must be understood, and is unknown"
     ORDER = "chunk {number}: {name} stands here again, or where it must not"
+    END_DATA = "chunk {number}: IEND must be empty"
     PALETTE = "chunk {number}: the palette does not fit the image"
     ALPHA = "chunk {number}: the image has transparency (tRNS), and none is allowed"
     ALPHA_SIZE = "chunk {number}: there are more transparencies than colours in the palette"
@@ -139,7 +140,7 @@ def _sentences(rule: PngRule) -> re.Pattern[str]:
         format="|".join(sorted(set(_FORMATS.values()))),
         found="|".join([count, *map(re.escape, _FOUND.values())]),
         due="|".join([count, re.escape(_size_words(rule)), re.escape(rule.mode), _depth_words(rule.mode)]),
-        name="IHDR|PLTE|IDAT|IEND|tRNS",
+        name="IHDR|PLTE|IDAT|tRNS",
     )
 
 
@@ -163,11 +164,17 @@ def read_png(descriptor: int, *, rule: PngRule, caps: PngCaps, problems: Problem
     Returns:
         Shape ``(height, width)``, or ``(height, width, 3)`` for colour; None where there is a problem.
     """
-    before = problems.count
+    found = ProblemList()
+    pixels = _read(descriptor, rule, caps, found)
+    problems.take(found)
+    return None if found.count else pixels
+
+
+def _read(descriptor: int, rule: PngRule, caps: PngCaps, problems: ProblemList) -> NDArray[np.uint8] | None:
     header = _read_header(descriptor, problems)
     if header is not None:
         _judge_header(header, rule, caps, problems)
-    if header is None or problems.count > before:
+    if header is None or problems.count:
         return None
     content = read_bytes(descriptor, caps.size)
     if len(content) > caps.size:
@@ -177,12 +184,12 @@ def read_png(descriptor: int, *, rule: PngRule, caps: PngCaps, problems: Problem
     for chunk in _chunks(content, caps, problems):
         parts.take(chunk, problems)
     parts.finish(caps, problems)
-    if problems.count > before or not _inflates(parts, problems):
+    if problems.count or not _inflates(parts, problems):
         return None
     pixels = _decode(parts, problems)
     if pixels is not None:
         _judge_pixels(pixels, parts, rule, problems)
-    return pixels if problems.count == before else None
+    return pixels
 
 
 # The image header, before anything else.
@@ -214,7 +221,8 @@ def _read_header(descriptor: int, problems: ProblemList) -> _Header | None:
     length = int.from_bytes(head[8:12], "big")
     sound = length == _IHDR.size and head[12:16] == b"IHDR" and zlib.crc32(head[12:29]).to_bytes(4, "big") == head[29:]
     known = header.colour_type in _FOUND and header.bits in (1, 2, 4, 8, 16) and header.interlace in (0, 1)
-    if not (sound and known and 0 < min(header[:2]) and max(header[:2]) < 1 << 31) or header[4:6] != (0, 0):
+    sized = min(header.width, header.height) > 0 and max(header.width, header.height) < 1 << 31
+    if not (sound and known and sized) or (header.compression, header.filtering) != (0, 0):
         problems.add(Fault.HEADER)
         return None
     return header
@@ -305,9 +313,9 @@ class _Parts:
                 self._take_palette(chunk, problems)
             case b"tRNS" if self._transparency is None and not self._pixels:
                 self._take_transparency(chunk, problems)
-            case b"IEND" if self._end is None and not chunk.data:
-                self._end = chunk
-            case b"IHDR" | b"IDAT" | b"PLTE" | b"tRNS" | b"IEND" as name:
+            case b"IEND":
+                self._take_end(chunk, problems)
+            case b"IHDR" | b"IDAT" | b"PLTE" | b"tRNS" as name:
                 problems.add(Fault.ORDER.format(number=chunk.number, name=name.decode()))
             case b"acTL":
                 problems.add(Fault.ANIMATED.format(number=chunk.number))
@@ -329,6 +337,11 @@ class _Parts:
             problems.add(Fault.ALPHA.format(number=chunk.number))
         elif len(chunk.data) > self.colours:
             problems.add(Fault.ALPHA_SIZE.format(number=chunk.number))
+
+    def _take_end(self, chunk: _Chunk, problems: ProblemList) -> None:
+        self._end = chunk
+        if chunk.data:
+            problems.add(Fault.END_DATA.format(number=chunk.number))
 
     def finish(self, caps: PngCaps, problems: ProblemList) -> None:
         """Say what never came."""
@@ -445,23 +458,23 @@ def check_pixels(reply: Reply, *, rule: PngRule, caps: PngCaps) -> NDArray[np.ui
         ConfinedFailure: They are not; ``GARBLED``.
     """
     if set(reply.arrays) != {"pixels"}:
-        garbled("its answer lacks the pixels, or has more")
+        raise garbled("its answer lacks the pixels, or has more")
     pixels = reply.arrays["pixels"]
     if pixels.dtype != np.uint8:
-        garbled("its answer is of another type")
+        raise garbled("its answer is of another type")
     samples = () if _SAMPLES[rule.mode] == 1 else (_SAMPLES[rule.mode],)
     if pixels.ndim != 2 + len(samples) or pixels.shape[2:] != samples:
-        garbled("its answer is of another shape")
+        raise garbled("its answer is of another shape")
     height, width = pixels.shape[:2]
     if (
         rule.height not in (None, height)
         or rule.width not in (None, width)
         or not 0 < pixels.nbytes <= caps.pixel_bytes
     ):
-        garbled("its answer is of another size")
+        raise garbled("its answer is of another size")
     checked = pixels.astype(np.uint8, copy=False)
     if int(checked.max()) > rule.maximum:
-        garbled("its answer holds values out of range")
+        raise garbled("its answer holds values out of range")
     return checked
 
 

@@ -14,8 +14,10 @@ from runner.formats.readers.csv_table import (
     Line,
     ProblemList,
     Row,
+    parse_decimal,
     parse_integer,
     quote,
+    read_decimals,
     read_integers,
     read_text,
     split_fields,
@@ -65,10 +67,21 @@ def test_the_same_table_in_other_clothes(content: bytes) -> None:
         (b"a\n\xe9\n", "row 2: the bytes are not UTF-8"),
         (b"a\n\xed\xa0\x80\n", "row 2: the bytes are not UTF-8"),
         ("a\n".encode("utf-16"), "the file is UTF-16: save it as UTF-8"),
+        ("ab\n".encode("utf-16-le"), "the file is UTF-16: save it as UTF-8"),
+        ("ab\n".encode("utf-16-be"), "the file is UTF-16: save it as UTF-8"),
+        ("a\n".encode("utf-32"), "the file is UTF-32: save it as UTF-8"),
+        ("a\n".encode("utf-32-be"), "the file is UTF-32: save it as UTF-8"),
+        (b"\0\0\0\0", "row 1: a NUL byte stands here: the file is not text"),
     ],
 )
 def test_bytes_that_are_refused_as_a_whole(content: bytes, problem: str) -> None:
     assert rows_of(content) == ([], [problem])
+
+
+def test_a_table_separated_by_tabs_may_hold_commas_and_quotation_marks() -> None:
+    rows, problems = rows_of(b'a\tb,c\n"1\t2"\t3\n\t\n', separator="\t")
+    assert problems == []
+    assert [list(row.fields) for row in rows] == [["a", "b,c"], ["1\t2", "3"], ["", ""]]
 
 
 @pytest.mark.parametrize(
@@ -190,3 +203,75 @@ def test_rows_of_integers_are_read_at_once(rows: list[list[int]], separator: str
 def test_rows_that_are_not_all_integers_are_not_read_at_once(text: str) -> None:
     found = read_integers(text, columns=2, separator=",")
     assert (found is None) == (text != "1,2")
+
+
+NUMBER = "is not a number: only the digits 0 to 9, a point, a minus sign and an exponent are read"
+HUGE = "is too large: it would be read as infinite"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0.0),
+        ("-0.25", -0.25),
+        ("+1.5e3", 1500.0),
+        ("3.", 3.0),
+        ("007.50", 7.5),
+        ("1E-7", 1e-7),
+        ("1e-999", 0.0),
+        ("1.7976931348623157e308", 1.7976931348623157e308),
+        ("1" * 32 + "." + "1" * 32, float("1" * 32)),
+        ("", "is empty"),
+        (" 1", "has spaces around it"),
+        ("1\n", "has spaces around it"),
+        ("nan", NOTHING),
+        ("-Inf", NOTHING),
+        ("1e999", HUGE),
+        ("-1e400", HUGE),
+        ("1.8e308", HUGE),
+        (".5", "has no digit before its point: write 0.5 and not .5"),
+        ("-.5e1", "has no digit before its point: write 0.5 and not .5"),
+        ("1" * 33, "has too many digits"),
+        ("1." + "1" * 33, "has too many digits"),
+        ("1e00001", "has too many digits"),
+        ("0,5", "has a decimal comma: write 0.5 and not 0,5"),
+        ("1_000", NUMBER),
+        ("\u0661", NUMBER),
+        ("\uff11.5", NUMBER),
+        ("0x1p3", NUMBER),
+        ("1e", NUMBER),
+        ("e5", NUMBER),
+        (".", NUMBER),
+        ("--1", NUMBER),
+        ("1.2.3", NUMBER),
+    ],
+)
+def test_decimals_are_read_as_strictly_as_they_are_written(text: str, expected: float | str) -> None:
+    found = parse_decimal(text)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_float_that_python_writes_is_read(number: float) -> None:
+    for text in (repr(number), f"{number:.17g}", f"{number:.3e}"):
+        assert parse_decimal(text) == float(text)
+
+
+DECIMAL_CELL = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.sampled_from(["1", "+2.5", "3.", "1e5", "007", "1e999", "nan", "", " 1", "1_0", "\u0661", "1" * 40, ".5"]),
+)
+
+
+@given(st.lists(st.lists(DECIMAL_CELL, min_size=2, max_size=2), min_size=1, max_size=4), st.sampled_from(",;\t"))
+def test_rows_of_decimals_are_read_at_once_or_one_by_one_alike(rows: list[list[str]], separator: str) -> None:
+    due = [[parse_decimal(cell) for cell in row] for row in rows]
+    for end in ("\n", "\r\n"):
+        found = read_decimals("".join(separator.join(row) + end for row in rows), columns=2, separator=separator)
+        if any(isinstance(cell, str) for row in due for cell in row):
+            assert found is None
+        else:
+            assert found is not None
+            assert found.dtype == np.float64
+            assert found.tolist() == due
