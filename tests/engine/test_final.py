@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runner.engine import Engine
-from tests.engine.conftest import Images, environment, leftovers, proctor, submissions_file
+from tests.engine.conftest import ROOT, Images, environment, leftovers, proctor, submissions_file
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
@@ -169,6 +170,29 @@ def test_outputs_in_volumes_give_the_same_leaderboard(
         boards.append(_timeless((tmp_path / method / "leaderboard.csv").read_text()))
     assert boards[0] == boards[1]
     assert leftovers(engine) == []
+
+
+def test_a_broken_scorer_is_the_organisers_and_loses_nothing(
+    demo_image: Callable[[str], str], hidden: Path, settings: Path, tmp_path: Path
+) -> None:
+    submissions = submissions_file(tmp_path / "teams.yaml", {"quick": demo_image("quick")})
+    run, mended = tmp_path / "run", tmp_path / "pitvis2023"
+    shutil.copytree(ROOT / "challenges/pitvis2023", mended)
+    scorer = (mended / "scorer.py").read_text()
+    (mended / "scorer.py").write_text(scorer.replace("    def score_case(", "    def score_cas(", 1))
+    ran = proctor(
+        "evaluate", mended, "--data", hidden, "--submissions", submissions, "--out", run, "--settings", settings,
+        "--allow-cpu", "--seed", "5",
+    )  # fmt: skip
+    assert ran.code == 4, ran.out + ran.err
+    assert "scorer" in ran.err
+    assert "proctor score" in ran.err
+    done = {path: path.stat().st_mtime_ns for path in run.glob("submissions/*/*/*/*/attempt-*/result.json")}
+    assert len(done) > 2
+    (mended / "scorer.py").write_text(scorer)
+    assert proctor("score", run, "--challenge", mended).code == 0
+    assert (run / "leaderboard.csv").read_text().splitlines()[1].startswith("steps,1,quick,")
+    assert {path: path.stat().st_mtime_ns for path in run.glob("submissions/*/*/*/*/attempt-*/result.json")} == done
 
 
 _SPY = """

@@ -402,7 +402,6 @@ class TestPin:
 
     def test_a_folder_is_refused(self, engine: Spying, tmp_path: Path) -> None:
         (tmp_path / "method").mkdir()
-        engine.add_image("method", lambda _: 0)
         with pytest.raises(UsageError) as caught:
             self.pin(engine, "method", tmp_path)
         assert str(caught.value) == (

@@ -1,1 +1,0 @@
-"""Measurements against a floor taken in the same run; never part of the tests."""
