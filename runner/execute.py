@@ -40,7 +40,7 @@ from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason
 from runner.lease import Leases
 from runner.outputs import OutputPlace, loop_place, volume_place
 from runner.ownership import LABEL_OWNER, LABEL_RUN, NAME_PREFIX, Owner
-from runner.sandbox import Seat, container_spec
+from runner.sandbox import Seat, container_spec, unkept
 from runner.workspace import Workspace, neutral_name
 
 PATIENCE = 60.0
@@ -247,6 +247,7 @@ def _run_container(
 ) -> JobResult:
     try:
         container = bench.engine.create(spec)
+        _require_limits(bench.engine, container, spec)
         asked = bench.clock.now()
         bench.engine.start(container)
     except EngineRefusal as refusal:
@@ -260,6 +261,14 @@ def _run_container(
         job=job.name, digest=job.digest, attempt=attempt, exit=ended.exit, killed=ended.killed,
         usage=_usage(ended, intake), intake=intake, log_truncated=truncated, notes=ended.notes,
     )  # fmt: skip
+
+
+def _require_limits(engine: Engine, container: str, spec: ContainerSpec) -> None:
+    """Read back, before it is started, what the engine holds a container to."""
+    facts = engine.inspect(container)
+    loose = unkept(spec, facts.limits) if facts is not None else ("the container is gone",)
+    if loose:
+        raise HostFault(f"the engine does not keep what it was told: {'; '.join(loose)}", remedy="see: proctor doctor")
 
 
 def _usage(ended: Ended, intake: Intake) -> Usage:

@@ -4,6 +4,7 @@ Whatever the image says of itself (USER, VOLUME, HEALTHCHECK, ENV, labels) can m
 """
 
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,4 +143,40 @@ def container_spec(*, job: Job, image: ImageFacts, seat: Seat) -> ContainerSpec:
         log=LogLimit(size=max(1 << 10, budget.log_bytes // _LOG_FILES), files=_LOG_FILES),
         security_opt=("no-new-privileges:true", *((f"seccomp={seat.seccomp}",) if seat.seccomp else ())),
         gpus=GpuRequest(device_ids=(seat.gpu,)) if seat.gpu else None,
+    )
+
+
+Limit = int | float | str | bool
+
+
+def unkept(spec: ContainerSpec, kept: Mapping[str, Limit]) -> tuple[str, ...]:
+    """What an engine does not hold a created container to, though it was told; a limit that is not kept is none.
+
+    Args:
+        spec: What the engine was told.
+        kept: What it says it enforces, by our names.
+
+    Returns:
+        A sentence for each difference; empty where all is kept.
+    """
+    asked: dict[str, Limit | None] = {
+        "memory": spec.memory,
+        "memory_swap": spec.memory,
+        "shm": spec.shm,
+        "pids": spec.pids,
+        "cpus": None if spec.cpuset else spec.cpus,
+        "cpuset": spec.cpuset,
+        "open_files": spec.open_files,
+        "file_size": spec.file_size,
+        "network": spec.network,
+        "user": spec.user,
+        "read_only": spec.read_only,
+        "privileged": False,
+        "cap_drop": ",".join(sorted(spec.cap_drop)),
+        "no_new_privileges": True,
+    }
+    return tuple(
+        f"{name} is {kept.get(name)!r} where {value!r} was asked for"
+        for name, value in asked.items()
+        if value is not None and kept.get(name) != value
     )

@@ -315,7 +315,7 @@ class TestOutage:
         assert result.intake == Intake(file=f"{result.neutral_name}.csv", size=7)
 
     def test_a_single_answer_missed_is_a_gap(self, host: Host) -> None:
-        host.engine.fail_next("inspect", DOWN)
+        outage(host, begin=0.5, length=1.0)
         assert host.run(good).notes == (
             "the engine did not answer for 1.0 s while the job ran; its own record of the run time counts",
         )
@@ -327,6 +327,17 @@ class TestOutage:
             f"the engine did not answer for 5.0 s while the job ran, and the container ended with {code}: "
             "it may have been the engine's doing"
         )
+
+    def test_a_limit_that_the_engine_does_not_keep_is_the_hosts(self, host: Host) -> None:
+        limits = host.engine.inspect
+
+        def loosely(container: str) -> ContainerFacts | None:
+            facts = limits(container)
+            return None if facts is None else replace(facts, limits={**facts.limits, "pids": 1 << 20})
+
+        host.engine.inspect = loosely  # type: ignore[method-assign]
+        told = host.fault(good).what
+        assert told.startswith("the engine does not keep what it was told: pids is 1048576 where ")
 
     def test_a_gap_and_a_late_end_proves_nothing(self, host: Host) -> None:
         outage(host, begin=55.0, length=10.0)

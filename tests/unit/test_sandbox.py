@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from runner.budget import Budget
 from runner.engine import Bind, ContainerSpec, GpuRequest, ImageFacts, LogLimit, Tmpfs, VolumeMount
 from runner.job import Job
-from runner.sandbox import Seat, container_spec, expand
+from runner.sandbox import Seat, container_spec, expand, unkept
 
 MIB = 1 << 20
 IMAGE = ImageFacts(id="sha256:" + "0" * 64)
@@ -238,3 +238,32 @@ def test_placeholders(make_job: Callable[..., Job], arguments: tuple[str, ...], 
 
 def test_without_arguments_the_images_own_command_stays(spec_of: Callable[..., ContainerSpec]) -> None:
     assert spec_of(arguments=()).command is None
+
+
+_KEPT: dict[str, int | float | str | bool] = {
+    "memory": 1 << 30, "memory_swap": 1 << 30, "shm": 1 << 20, "pids": 64, "cpus": 2.0, "open_files": 1024,
+    "file_size": 1 << 20, "network": "none", "user": "7:7", "read_only": True, "privileged": False, "cap_drop": "ALL",
+    "no_new_privileges": True,
+}  # fmt: skip
+_ASKED = ContainerSpec(
+    image_id="sha256:x", name="proctor-x", labels={}, user="7:7", memory=1 << 30, shm=1 << 20, pids=64, cpus=2.0,
+    open_files=1024, file_size=1 << 20,
+)  # fmt: skip
+
+
+def test_an_engine_that_keeps_everything_is_believed() -> None:
+    assert unkept(_ASKED, _KEPT) == ()
+
+
+@pytest.mark.parametrize("name", _KEPT)
+def test_every_limit_that_is_not_kept_is_named(name: str) -> None:
+    without = {key: value for key, value in _KEPT.items() if key != name}
+    assert unkept(_ASKED, without) == (f"{name} is None where {_KEPT[name]!r} was asked for",)
+    loose = not _KEPT[name] if isinstance(_KEPT[name], bool) else "other"
+    assert unkept(_ASKED, {**_KEPT, name: loose}) == (f"{name} is {loose!r} where {_KEPT[name]!r} was asked for",)
+
+
+def test_processors_by_name_win_over_a_quota() -> None:
+    by_name = replace(_ASKED, cpuset="0-1")
+    assert unkept(by_name, {**_KEPT, "cpuset": "0-1"}) == ()
+    assert unkept(by_name, {**_KEPT, "cpuset": "0-3"}) == ("cpuset is '0-3' where '0-1' was asked for",)
