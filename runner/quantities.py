@@ -52,10 +52,10 @@ def show_bytes(size: int) -> str:
     return f"{size} B"
 
 
-def show_seconds(seconds: float) -> str:
-    """Write a duration for people: ``0.8 s``, ``4 min 05 s``, ``2 h 03 min``."""
+def show_seconds(seconds: float, *, whole: bool = False) -> str:
+    """Write a duration for people: ``0.8 s``, ``4 min 05 s``, ``2 h 03 min``; ``whole`` leaves tenths out."""
     if seconds < 100:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.0f} s" if whole else f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

@@ -1,5 +1,6 @@
 """The one place where an error becomes a message and an exit code."""
 
+import errno
 import signal
 import sys
 import threading
@@ -10,9 +11,9 @@ from types import FrameType
 import typer
 
 from runner.cli.application import app_for, bare_command
-from runner.errors import Interrupted, RunnerError
+from runner.errors import HostFault, Interrupted, RunnerError
 
-STOPPED_BY_SIGTERM = 143
+_DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 
 
 def run_cli(arguments: Sequence[str]) -> int:
@@ -30,6 +31,16 @@ def run_cli(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         tell_error(Interrupted("interrupted"))
         return Interrupted.exit_code
+    except OSError as error:
+        if error.errno not in _DISK_TROUBLE:
+            raise
+        fault = HostFault(
+            f"a file of this host could not be read or written: {error.strerror}",
+            where=str(error.filename or ""),
+            remedy="make room, or mend the disk, then the same again",
+        )
+        tell_error(fault)
+        return fault.exit_code
     except Exception as error:  # noqa: BLE001  sorted there; what is not known is raised again
         return _usage_code(error)
     return code if isinstance(code, int) else 0

@@ -83,7 +83,7 @@ class Countdown:
         if not self._run or self.done >= self.total:
             return ""
         each = (time.monotonic() - self._since) / self._run
-        return f"about {show_seconds(each * (self.total - self.done))} left"
+        return f"about {show_seconds(max(1, round(each * (self.total - self.done))), whole=True)} left"
 
 
 class ProgressScreen:
@@ -153,7 +153,7 @@ class ProgressScreen:
         self._count.ended(event)
         left = self._count.left()
         head = f"{self._count.done:>3}/{self._count.total}"
-        tail = f" [dim]{left}[/]" if left and not self._progress else ""
+        tail = f" [dim]· {left}[/]" if left and not self._progress else ""
         self._line(
             f"{head} {safe(event.submission)} · case {safe(event.case)} · {mark_of(event.verdict.word)} "
             f"{safe(event.verdict.sentence)}{tail}"

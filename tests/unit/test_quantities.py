@@ -90,3 +90,8 @@ def test_models_read_them_and_write_rates_back() -> None:
     model = _Model.model_validate({"size": "1 KiB", "time": "1 min", "rate": "1 s / 2 s"})
     assert (model.size, model.time, model.rate) == (1024, 60.0, Rate(1.0, 2.0))
     assert _Model.model_validate(model.model_dump(mode="json")) == model
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (47.7, "48 s"), (99.0, "99 s"), (245.0, "4 min 05 s")])
+def test_whole_seconds_leave_the_tenths_out(seconds: float, text: str) -> None:
+    assert show_seconds(seconds, whole=True) == text
