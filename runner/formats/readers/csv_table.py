@@ -103,6 +103,9 @@ def read_text(descriptor: int, *, caps: CsvCaps, problems: ProblemList) -> str:
     if ends > caps.rows:
         problems.add(f"the file has {ends} rows; more than {caps.rows} are not read")
         return ""
+    if len(text) > caps.line_length and len(text.partition("\n")[0].removesuffix("\r")) > caps.line_length:
+        _report_long_line(1, caps, problems)  # here already, for whoever looks at the header before the lines are split
+        return ""
     return text
 
 
@@ -166,7 +169,7 @@ def split_lines(text: str, *, caps: CsvCaps, problems: ProblemList) -> list[Line
     for number, line in enumerate(texts, 1):
         bare = line.removesuffix("\r")
         if len(bare) > caps.line_length:
-            problems.add(f"row {number}: the line is longer than {caps.line_length} characters", row=number)
+            _report_long_line(number, caps, problems)
         elif not bare:
             problems.add(f"row {number}: the row is empty", row=number)
         elif "\r" in bare:
@@ -174,6 +177,10 @@ def split_lines(text: str, *, caps: CsvCaps, problems: ProblemList) -> list[Line
         else:
             lines.append(Line(number, bare))
     return lines
+
+
+def _report_long_line(number: int, caps: CsvCaps, problems: ProblemList) -> None:
+    problems.add(f"row {number}: the line is longer than {caps.line_length} characters", row=number)
 
 
 def split_fields(lines: Sequence[Line], *, separator: str, caps: CsvCaps, problems: ProblemList) -> list[Row]:
@@ -260,7 +267,8 @@ _DECIMAL_MISTAKES: tuple[tuple[Callable[[str], object], str], ...] = (
 def parse_decimal(text: str) -> float | str:
     """Read a decimal number as strictly as it is written, and only if it is finite.
 
-    ASCII digits, at most 32 on each side of a point, perhaps a sign, and an exponent of at most 4 digits: ``-0.5``, ``3``, ``3.``, ``1e-7``.
+    ASCII digits, at most 32 on each side of a point, perhaps a sign, and an exponent of at most 4 digits: ``-0.5``,
+    ``3``, ``3.``, ``1e-7``.
 
     Returns:
         The number, or what is wrong, as the rest of a sentence that begins with the column's name.

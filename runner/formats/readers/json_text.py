@@ -46,12 +46,16 @@ class JsonCaps:
 
     size: int = 16 << 20
     depth: int = 32
-    values: int = 4_000_000
+    values: int = 1_000_000
     digits: int = 64
 
     def __post_init__(self) -> None:
         if not 1 <= self.depth <= 200:
             raise ValueError(f"a depth of {self.depth} is not from 1 to 200")
+
+
+_MOST_COUNTED = 1000
+"""Problems after which no more are looked for: nobody mends the thousandth by hand."""
 
 
 class Top(StrEnum):
@@ -116,7 +120,7 @@ def read_json(descriptor: int, *, caps: JsonCaps, top: Top, problems: ProblemLis
         descriptor: Open for reading; its position is neither used nor moved.
         caps: How large it may be.
         top: What it must hold.
-        problems: What is wrong is added here; ``row`` is the line.
+        problems: What is wrong is added here, the first thousand of it; ``row`` is the line.
 
     Returns:
         Its value, every number of it finite and every string without lone surrogates; None, too, where there is a
@@ -212,7 +216,7 @@ class _GiveUpError(ValueError):
     """There is something to say."""
 
 
-_STRINGS_AND_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
+_STRINGS_AND_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{][ \t\n\r]*+[\]}]|[\[\]{},]', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -246,7 +250,10 @@ def _read_at_once(text: str, caps: JsonCaps) -> _Sound | None:
 
 
 def _is_within(text: str, caps: JsonCaps) -> bool:
-    """Whether depth and number of values, counted a little too high, are within the caps."""
+    """Whether depth and number of values are within the caps; right for JSON, and of no meaning for anything else.
+
+    A value stands behind each comma and at the beginning of each array or object that is not empty; one is the whole.
+    """
     depth, values = 0, 1
     for match in _STRINGS_AND_BRACKETS.finditer(text):
         match match[0]:
@@ -257,8 +264,10 @@ def _is_within(text: str, caps: JsonCaps) -> bool:
                 depth -= 1
             case ",":
                 values += 1
-            case _:
+            case token if token[0] == '"' or depth < caps.depth:  # a string, or an array or object that is empty
                 continue
+            case _:
+                return False
         if depth > caps.depth or values > caps.values:
             return False
     return True
@@ -304,7 +313,7 @@ class _Walk:
     def run(self) -> None:
         """Go to the end, or to the first fault behind which nothing can be understood."""
         state: _State = self._value
-        while state != self._end:
+        while state != self._end and self._problems.count < _MOST_COUNTED:
             self._skip()
             state = state()
 

@@ -112,6 +112,7 @@ class Fault(StrEnum):
     GREATEST = "{where}{count} values are greater than {due}, the first at {place}"
     NO_NPZ = "this is not what numpy.savez writes: it does not end as a plain zip archive does"
     DIRECTORY = "the directory of the archive is damaged"
+    DIRECTORY_SIZE = "the directory of the archive has {found} bytes; more than {cap} are not read"
     ENTRIES = "the archive holds {found} members where {due} are due"
     STRANGER = "the archive holds a member that is not asked for: {names} are due"
     DOUBLE = "the archive holds {name} twice"
@@ -445,24 +446,30 @@ def _check_names(rules: Mapping[str, ArrayRule]) -> None:
 
 
 def _is_plain_zip(content: bytes, rules: Mapping[str, ArrayRule], problems: ProblemList) -> bool:
+    said = _other_kind(content) or _directory_fault(content, rules)
+    if said is not None:
+        problems.add(said)
+    return said is None
+
+
+def _other_kind(content: bytes) -> str | None:
     if content.startswith(_MAGIC):
-        problems.add(Fault.SINGLE)
-        return False
-    if content.startswith(b"\x80"):
-        problems.add(Fault.PICKLE.format(where=""))
-        return False
+        return Fault.SINGLE
+    return Fault.PICKLE.format(where="") if content.startswith(b"\x80") else None
+
+
+def _directory_fault(content: bytes, rules: Mapping[str, ArrayRule]) -> str | None:
+    """What is wrong with the place and size of the directory; ``zipfile`` would look for it in more places."""
     begin = len(content) - _END.size
-    if begin < 0 or content[begin - _END_64_SIZE : begin].startswith(_END_64_MARK):
-        problems.add(Fault.NO_NPZ)
-        return False
+    if begin < 0 or content[max(begin - _END_64_SIZE, 0) : begin].startswith(_END_64_MARK):
+        return Fault.NO_NPZ
     mark, disk, start_disk, here, entries, size, offset, comment = _END.unpack_from(content, begin)
     if mark != _END_MARK or disk or start_disk or here != entries or comment or offset + size != begin:
-        problems.add(Fault.NO_NPZ)
-        return False
-    if entries > len(rules) or size > len(rules) * _DIRECTORY_BYTES:
-        problems.add(Fault.ENTRIES.format(found=entries, due=len(rules)))
-        return False
-    return True
+        return Fault.NO_NPZ
+    if entries > len(rules):
+        return Fault.ENTRIES.format(found=entries, due=len(rules))
+    most = len(rules) * _DIRECTORY_BYTES
+    return Fault.DIRECTORY_SIZE.format(found=size, cap=most) if size > most else None
 
 
 def _members(
@@ -515,9 +522,7 @@ def _read_member(
     try:
         with archive.open(member) as stream:
             source = _Source(stream.read, member.file_size)
-            array = _Reader(rule, caps, found, _where(name)).read(source)
-            if array is not None:
-                stream.read(1)  # its checksum is looked at behind the last byte
+            array = _Reader(rule, caps, found, _where(name)).read(source)  # with the last byte goes the checksum
     except _ZIP_ERRORS:
         found = ProblemList()
         found.add(Fault.DAMAGED.format(where=_where(name)))

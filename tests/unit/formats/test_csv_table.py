@@ -47,6 +47,7 @@ def rows_of(content: bytes, *, caps: CsvCaps = CAPS, separator: str = ",") -> tu
         b"\xef\xbb\xbfa,b\n1,2\n",
         b'"a","b"\n1,"2"\n',
         b"a,b\n1,2\n\n\r\n\n",
+        b'"a"' + b",b\r\n1,2" + b"\n" * 18,
     ],
 )
 def test_the_same_table_in_other_clothes(content: bytes) -> None:
@@ -63,6 +64,8 @@ def test_the_same_table_in_other_clothes(content: bytes) -> None:
         (b"\xef\xbb\xbf", "the file is empty"),
         (b"x" * 1001, "the file is larger than 1000 bytes"),
         (b"\n" * 21 + b"x", "the file has 21 rows; more than 20 are not read"),
+        (b"x" * 51 + b"\n1\n", "row 1: the line is longer than 50 characters"),
+        (b"x" * 51, "row 1: the line is longer than 50 characters"),
         (b"a\nb\0\n", "row 2: a NUL byte stands here: the file is not text"),
         (b"a\n\xe9\n", "row 2: the bytes are not UTF-8"),
         (b"a\n\xed\xa0\x80\n", "row 2: the bytes are not UTF-8"),
@@ -254,7 +257,7 @@ def test_decimals_are_read_as_strictly_as_they_are_written(text: str, expected: 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_float_that_python_writes_is_read(number: float) -> None:
-    for text in (repr(number), f"{number:.17g}", f"{number:.3e}"):
+    for text in (repr(number), f"{number:.17g}", f"{number:.17e}"):
         assert parse_decimal(text) == float(text)
 
 

@@ -51,6 +51,7 @@ def sentences(content: bytes | str, *, caps: JsonCaps = CAPS, top: Top = Top.ANY
         ("0." + "1" * 19, float("0." + "1" * 19)),
         ("-1." + "1" * 19, float("-1." + "1" * 19)),
         ("[" + ",".join("1" * 29) + "]", [1] * 29),
+        ("[" + ",".join(["{ }"] * 29) + "]", [{}] * 29),
         ('["' + ", " * 40 + '"]', [", " * 40]),
     ],
 )  # fmt: skip
@@ -75,7 +76,7 @@ BAD: list[tuple[bytes | str, list[str]]] = [
     ("[1]".encode("utf-32"), ["the file is UTF-32: save it as UTF-8"]),
     ("[1]".encode("utf-32-be"), ["the file is UTF-32: save it as UTF-8"]),
     (b"[1,\n \xe9]", ["line 2, column 2: the bytes are not UTF-8"]),
-    (b"[\"\xed\xa0\x80\"]", [PLACE + "3: the bytes are not UTF-8"]),
+    (b'["\xed\xa0\x80"]', [PLACE + "3: the bytes are not UTF-8"]),
     (b"[1,\n2,\0]", ["line 2, column 3: a NUL byte stands here: the file is not text"]),
     ("[" * 100, [PLACE + "5: arrays and objects are more than 4 deep"]),
     ('{"a":' * 100, [PLACE + "21: arrays and objects are more than 4 deep"]),
@@ -170,13 +171,14 @@ def test_a_problem_has_its_line_and_quotes_what_stood_there() -> None:
     assert problem.value == "'" + "x" * 58 + "…"
 
 
-def test_all_are_counted_and_fifty_are_kept() -> None:
+@pytest.mark.parametrize(("there", "counted"), [(200, 200), (2000, 1000)])
+def test_a_thousand_are_counted_and_fifty_are_kept(there: int, counted: int) -> None:
     problems = ProblemList()
     descriptor = os.memfd_create("json")
-    os.write(descriptor, b"[" + b"NaN,\n" * 199 + b"NaN]")
+    os.write(descriptor, b"[" + b"NaN,\n" * (there - 1) + b"NaN]")
     assert read_json(descriptor, caps=JsonCaps(), top=Top.ANY, problems=problems) is None
     os.close(descriptor)
-    assert problems.count == 200
+    assert problems.count == counted
     assert [problem.row for problem in problems.kept] == list(range(1, 51))
 
 
@@ -204,6 +206,15 @@ PIECE = st.sampled_from(
         *("\ufeff", "'", '{"a":1}', "[1]", "{}", "[]", "1" * 9, "\u00a0"),
     ]
 )
+
+
+def test_the_short_way_is_taken_up_to_the_caps() -> None:
+    for text in ("[" + ",".join("1" * 29) + "]", "[" + ", ".join(["[ ]"] * 29) + "]", "[[[[]]]]", '[[[{"[[[[": 1}]]]'):
+        assert module._read_at_once(text, CAPS) is not None
+    for text in ("[" + ",".join("1" * 30) + "]", "[[[[[]]]]]", "[[[[[1]]]]]", '["\\ud800"]', '{"a": 1, "a": 1}'):
+        assert module._read_at_once(text, CAPS) is None
+
+
 SMALL = JsonCaps(size=500, depth=2, values=5, digits=6)
 
 
@@ -281,7 +292,8 @@ def test_an_answer_that_no_file_can_have_is_not_believed(make: Callable[[], Repl
 
 
 def test_an_answer_at_the_caps_is_believed_so_the_test_above_can_fail() -> None:
-    for value in (nested(4), [1] * 29, [10**20 - 1, -(10**20) + 1]):
+    values: tuple[JsonValue, ...] = (nested(4), [*[1] * 29], [10**20 - 1, -(10**20) + 1])
+    for value in values:
         assert check_json(Reply(header={"value": value}), caps=CAPS, top=Top.ARRAY) == value
 
 
