@@ -16,6 +16,7 @@ from runner.yaml_text import parse_model, read_text
 FOLDER = Path(__file__).parent
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _DENIED = frozenset({"EPERM", "EACCES", "EROFS", "ENOSYS", "EAFNOSUPPORT", "ESOCKTNOSUPPORT", "EPROTONOSUPPORT"})
+_CLOSED = _DENIED | {"ENOENT", "0 bytes"}
 _UNREACHABLE = frozenset({"ENETUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT"})
 _ROOM: Mapping[str, object] = {
     "run_time": {"fixed": "20 s"}, "memory": "128 MiB", "shm": "16 MiB", "cpus": 1, "output": "8 MiB",
@@ -32,11 +33,14 @@ def matches(pattern: str, text: str) -> bool:
 def answered(want: JsonValue, got: JsonValue) -> bool:
     """True where an act came to what it must.
 
-    ``denied`` is any of the kernel's ways to say no, ``unreachable`` any of a network's that is not there.
+    ``denied`` is any of the kernel's ways to say no, ``closed`` also that there is nothing, and ``unreachable`` any of
+    the ways of a network that is not there.
     """
     match want:
         case "denied":
             return got in _DENIED
+        case "closed":
+            return got in _CLOSED
         case "unreachable":
             return got in _UNREACHABLE
         case _:
@@ -56,7 +60,8 @@ class Expected(Section):
         answers: What each of its acts must come to, by the name under which it reports it.
         log: What the organisers' log must hold, so that the attack is known to have happened.
         places: How its output is held; both where it is about the output.
-        volume_sentence: The sentence where the output is a volume in memory and what is known of it differs.
+        volume_verdict: The word where the output is a volume in memory and what is known of it differs.
+        volume_sentence: The sentence there.
         limits: Where they differ from the usual ones.
     """
 
@@ -69,12 +74,17 @@ class Expected(Section):
     answers: dict[str, JsonValue] = Field(default_factory=dict)
     log: tuple[str, ...] = ()
     places: tuple[Literal["loop", "volume"], ...] = ("loop",)
+    volume_verdict: VerdictWord | None = None
     volume_sentence: str = ""
     limits: dict[str, JsonValue] = Field(default_factory=dict)
 
     def room(self) -> Limits:
         """All limits."""
         return Limits.model_validate({**_ROOM, **self.limits})
+
+    def verdict_in(self, place: str) -> VerdictWord:
+        """The word under a way of holding the output."""
+        return self.volume_verdict if place == "volume" and self.volume_verdict else self.verdict
 
     def sentence_in(self, place: str) -> str:
         """The sentence under a way of holding the output."""
@@ -113,5 +123,5 @@ def find_attacks() -> tuple[Attack, ...]:
 def table(attacks: tuple[Attack, ...]) -> str:
     """The list of attacks for the README."""
     lines = ["| attack | what it tries | verdict | sentence |", "|---|---|---|---|"]
-    lines += [f"| `{a.name}` | {a.expected.about} | {a.expected.verdict} | {a.expected.sentence} |" for a in attacks]
+    lines += [f"| `{a.name}` | {a.expected.about} | {a.expected.verdict} | `{a.expected.sentence}` |" for a in attacks]
     return "\n".join(lines) + "\n"

@@ -41,7 +41,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 def _expected_verdict(attack: Attack, played: Played, place: str) -> None:
     verdict = played.outcome.verdict
-    assert (verdict.word, verdict.blame) == (attack.expected.verdict, attack.expected.blame), verdict.sentence
+    assert (verdict.word, verdict.blame) == (attack.expected.verdict_in(place), attack.expected.blame), verdict.sentence
     assert matches(attack.expected.sentence_in(place), verdict.sentence), verdict.sentence
     assert verdict.notes == attack.expected.notes
     assert len(played.outcome.all_seconds) == 1, "nothing else may have run on the host"
@@ -64,8 +64,7 @@ def _nothing_got_out(played: Played, stage: Stage) -> None:
     assert text.isprintable() or set(text) - {"\n"} == {c for c in text if c.isprintable()}
     for secret in (HOSTILE, CASE, SECRET, REFERENCE_MARK, "<script", str(stage.host.reference.parent)):
         assert secret not in text, text
-    pixels = stage.host.pixels.split()
-    assert not any(" ".join(pixels[i : i + 3]) in re.sub(r"[^0-9]+", " ", text) for i in range(len(pixels) - 2)), text
+    assert not set(re.findall(r"[0-9]+", text)) & stage.host.telling_pixels, text
     for mark in (SECRET, REFERENCE_MARK):
         assert mark.encode() not in (played.taken or b"")
         assert mark.encode() not in played.log
@@ -152,7 +151,7 @@ def test_nothing_a_stranger_wrote_is_published_as_it_is(stage: Stage) -> None:
     for attack in ATTACKS:
         stage.attack(attack)
     run = stage.publish(ATTACKS)
-    rows = list(csv.reader(run.leaderboard_csv.open(encoding="utf-8")))
+    rows = list(csv.reader(run.leaderboard_csv.read_text(encoding="utf-8").splitlines()))
     assert len(rows) == len(ATTACKS) + 1
     board = json.loads(run.leaderboard_json.read_bytes())["boards"][0]["rows"]
     got = {row["submission"]: row["cases"][0]["verdict"] for row in board}
@@ -162,7 +161,7 @@ def test_nothing_a_stranger_wrote_is_published_as_it_is(stage: Stage) -> None:
         text = path.read_text(encoding="utf-8")
         assert "\x1b" not in text
         assert "\u202e" not in text
-    for row in (*rows, *csv.reader(run.scores.open(encoding="utf-8"))):
+    for row in (*rows, *csv.reader(run.scores.read_text(encoding="utf-8").splitlines())):
         assert not any(field.startswith("=") for field in row)
     for path in (run.leaderboard_csv, run.leaderboard_json, run.scores):
         text = path.read_text(encoding="utf-8")
@@ -189,7 +188,7 @@ def test_the_list_is_true(stage: Stage) -> None:
         played = stage.attack(attack)
         past = "" if played.past_limit is None else f"{played.past_limit:.2f}"
         verdict = played.outcome.verdict
-        lines.append(f"| `{attack.name}` | {verdict.word} | {verdict.sentence} | {past} |")
+        lines.append(f"| `{attack.name}` | {verdict.word} | `{verdict.sentence}` | {past} |")
     build = Path(__file__).resolve().parents[2] / "build"
     build.mkdir(exist_ok=True)
     (build / "attacks.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
 import os
 
-from acts import fill, outcome, tell, write, write_valid
+from acts import fill_two, outcome, tell, write, write_valid
 
 
 def files():
@@ -8,7 +8,7 @@ def files():
         write(f"/tmp/{number}", "")
 
 
-answers = {"bytes": outcome(fill, "/tmp/x"), "size": os.stat("/tmp/x").st_size}
+answers = {"bytes": fill_two("/tmp"), "left": os.statvfs("/tmp").f_bavail}
 os.unlink("/tmp/x")
 tell(**answers, files=outcome(files))
 write_valid()

@@ -2,18 +2,9 @@ import ctypes
 
 from acts import call, outcome, tell, write_valid
 
-SETUP, BPF, ADD_KEY, KEYCTL, PERF, USERFAULTFD, KEXEC, MODULE, MEMFD_SECRET, GETPID = (
-    425,
-    321,
-    248,
-    250,
-    298,
-    323,
-    246,
-    175,
-    447,
-    39,
-)
+GETPID, MODULE, KEXEC, ADD_KEY, KEYCTL, PERF, BPF, USERFAULTFD, SETUP, MEMFD_SECRET = (
+    39, 175, 246, 248, 250, 298, 321, 323, 425, 447,
+)  # fmt: skip
 room = ctypes.create_string_buffer(256)
 tell(
     io_uring=outcome(call, SETUP, 4, room),

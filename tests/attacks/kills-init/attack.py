@@ -5,5 +5,7 @@ from acts import outcome, tell, write_valid
 
 for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGSEGV):
     os.kill(1, number)
-tell(trace_init=outcome(lambda: os.kill(0, 0)), name=open("/proc/1/comm").read().strip())
+with open("/proc/1/comm") as source:
+    name = source.read().strip()
+tell(lives=outcome(os.kill, 1, 0), name=name)
 write_valid()

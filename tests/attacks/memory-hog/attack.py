@@ -1,3 +1,1 @@
-held = []
-while True:
-    held.append(b"x" * (1 << 20))
+held = [b"x" * (1 << 20) for _ in range(256)]

@@ -1,8 +1,5 @@
 from acts import outcome, tell, write
 
-tell(
-    never=outcome(write, "/proc/self/oom_score_adj", "-1000"), rather=outcome(write, "/proc/self/oom_score_adj", "500")
-)
-held = []
-while True:
-    held.append(b"x" * (1 << 20))
+PREFERENCE = "/proc/self/oom_score_adj"
+tell(never=outcome(write, PREFERENCE, "-1000"), rather=outcome(write, PREFERENCE, "500"))
+held = [b"x" * (1 << 20) for _ in range(256)]

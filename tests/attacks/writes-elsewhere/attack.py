@@ -2,9 +2,10 @@ import os
 
 from acts import FOLDER, INPUT, outcome, tell, write, write_valid
 
-frame = os.path.join(INPUT, sorted(os.listdir(INPUT))[0])
+frame = os.path.join(INPUT, "00000.png")
 tell(
     root=outcome(write, "/x"),
+    var_tmp=outcome(write, "/var/tmp/x"),
     passwd=outcome(write, "/etc/passwd"),
     script=outcome(write, __file__),
     frame=outcome(write, frame),
