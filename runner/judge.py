@@ -8,6 +8,7 @@ import signal
 from dataclasses import dataclass
 
 from runner.budget import clocks_disagree, judged_seconds
+from runner.engine import Exit
 from runner.formats.contract import Problem, Reading
 from runner.job import Intake, IntakeRefusal, Job, JobResult
 from runner.quantities import show_bytes
@@ -77,17 +78,22 @@ def _died(job: Job, result: JobResult) -> tuple[VerdictWord, str] | None:
             seconds = max(seconds, result.usage.monotonic_seconds)
         ran = show_run_time(seconds, job.budget.run_time)
         return VerdictWord.TIMED_OUT, f"{ran}{' and was stopped' if result.killed else ''}"
-    code = result.exit.code
-    if result.exit.oom_killed and code != 0:
+    return None if result.exit.code == 0 else _ended_badly(job, result, result.exit)
+
+
+def _ended_badly(job: Job, result: JobResult, ended: Exit) -> tuple[VerdictWord, str]:
+    """The verdict of a run that ended within its time with an exit code that is not 0."""
+    code = ended.code
+    if ended.oom_killed:
         how = "the process was" if code == _OUT_OF_MEMORY_CODE else "a child process was"
-        return (
-            VerdictWord.OUT_OF_MEMORY,
-            f"{how} killed for using more than the {show_bytes(job.budget.memory)} of memory allowed",
-        )
-    if code == 0:
-        return None
-    if code == _FILE_SIZE_CODE or (result.intake is not None and result.intake.full):
+        memory = show_bytes(job.budget.memory)
+        return VerdictWord.OUT_OF_MEMORY, f"{how} killed for using more than the {memory} of memory allowed"
+    if result.intake is not None and result.intake.full:
         return VerdictWord.TOO_MUCH_OUTPUT, _output_sentence(job, ended=_exit_words(code))
+    if code == _FILE_SIZE_CODE:
+        most = show_bytes(max(job.budget.output_bytes, job.budget.tmp))
+        sentence = f"a file grew past the {most} allowed; the program ended with {_exit_words(code)}"
+        return VerdictWord.TOO_MUCH_OUTPUT, sentence
     return VerdictWord.CRASHED, f"the program ended with {_exit_words(code)} after {judged_seconds(result.usage):.1f} s"
 
 

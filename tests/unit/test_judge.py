@@ -54,6 +54,7 @@ def refused(refusal: IntakeRefusal, detail: str = "", **more: Any) -> Intake:
 
 
 MISSING = refused(IntakeRefusal.MISSING)
+GREW = "a file grew past the 32 MiB allowed; the program ended with exit code 153 (SIGXFSZ)"
 FULL = "the output folder was full, 4 MiB or 64 files are allowed; the program ended with "
 KILLED = KillReason.TIME
 
@@ -105,7 +106,7 @@ TABLE: list[tuple[str, JobResult, Reading | None, str, str]] = [
      "the program ended with exit code 255 after 30.0 s"),
     ("exit 128", result(128, intake=MISSING), None, "crashed", "the program ended with exit code 128 after 30.0 s"),
     # Output.
-    ("file size limit", result(153, intake=MISSING), None, "too-much-output", FULL + "exit code 153 (SIGXFSZ)"),
+    ("file size limit", result(153, intake=MISSING), None, "too-much-output", GREW),
     ("full and crashed", result(1, intake=replace(TAKEN, full=True)), GOOD, "too-much-output", FULL + "exit code 1"),
     ("full and nothing there", result(intake=replace(MISSING, full=True)), None, "too-much-output",
      FULL + "exit code 0 and <case>.csv is not there"),
