@@ -36,11 +36,14 @@ class Cleaner:
         Raises:
             RunnerError: What an action raised; each is raised once, but what is owed until it can be done.
         """
+        self._finish()
+        self._pay()
+
+    def _finish(self) -> None:
         with self._lock:
             pending, self._pending = self._pending, []
         for future in pending:
             future.result()
-        self._pay()
 
     def _pay(self) -> None:
         with self._lock:
@@ -56,7 +59,7 @@ class Cleaner:
     def close(self) -> str:
         """Wait until all is done, and end; says what could not be put away, empty where all was."""
         told = ""
-        for act in (self.settle, self._pay):
+        for act in (self._finish, self._pay):
             try:
                 act()
             except (RunnerError, OSError) as error:

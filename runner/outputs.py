@@ -138,8 +138,8 @@ def _take_handle(handle: int, target: Path, *, cap: int, device: int, refuse: _R
 class LoopPlace:
     """A file system of the budget's size in a file, mounted on the host; needs root on Linux."""
 
-    def __init__(self, folder: Path, budget: Budget) -> None:
-        self._folder = folder
+    def __init__(self, image: Path, folder: Path, budget: Budget) -> None:
+        self._image, self._folder = image, folder
         self._cap = budget.output_bytes
 
     @property
@@ -149,10 +149,28 @@ class LoopPlace:
 
     def take(self, name: str, target: Path) -> Intake:
         """Take the expected file out; only after the container is dead."""
+        self.require_room()
         room = os.statvfs(self._folder)
         # A large write that does not fit takes only a part of what was left, so not the last block is asked for.
         full = room.f_bavail <= room.f_blocks // 64 or room.f_ffree == 0
         return take_file(self._folder, name, target, cap=self._cap, full=full)
+
+    def require_room(self) -> None:
+        """Require that the host's own disk can hold all that may be written here.
+
+        The file grows as it is filled. Where the disk under it is full, a program's writes fail, or seem to succeed.
+
+        Raises:
+            HostFault: It cannot.
+        """
+        room, grown = os.statvfs(self._image.parent), self._image.stat()
+        missing = grown.st_size - grown.st_blocks * 512 - room.f_bavail * room.f_frsize
+        if missing > 0:
+            raise HostFault(
+                f"the workspace's disk has no room for an output of {self._cap} bytes: {missing} are missing",
+                where=str(self._image.parent),
+                remedy="make room, or name another workspace: in the settings, then: proctor resume RUN",
+            )
 
 
 @contextlib.contextmanager
@@ -177,7 +195,9 @@ def loop_place(desk: Path, *, name: str, budget: Budget, uid: int, gid: int) -> 
         gid=gid,
     )
     try:
-        yield LoopPlace(folder, budget)
+        place = LoopPlace(desk / f"{name}.img", folder, budget)
+        place.require_room()
+        yield place
     finally:
         mounts.unmount(folder)
 

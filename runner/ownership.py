@@ -15,6 +15,7 @@ from pathlib import Path
 LABEL_OWNER = "proctor.owner"
 LABEL_RUN = "proctor.run"
 NAME_PREFIX = "proctor-"
+_OUR_NAME = re.compile(rf"/?{NAME_PREFIX}[0-9a-f]{{16}}(-hold)?")
 _PID = re.compile(r"[0-9]{1,9}")
 
 
@@ -39,6 +40,11 @@ class Owner:
             return None
         machine, boot, namespace, pid, started = parts
         return cls(machine=machine, boot=boot, pid_namespace=namespace, pid=int(pid), started=started)
+
+
+def is_our_name(name: str) -> bool:
+    """Whether a container or volume is named as ours are. A label alone proves nothing: an image can carry any."""
+    return _OUR_NAME.fullmatch(name) is not None
 
 
 def _read(path: str) -> str:

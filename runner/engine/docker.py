@@ -38,7 +38,7 @@ try:
     import docker.utils
     from docker.tls import TLSConfig
 
-    from runner.engine.docker_client import REQUEST_SECONDS, Client, Clients
+    from runner.engine.docker_client import REQUEST_SECONDS, Client, Clients, refusal
 except ImportError as missing:
     raise HostUnfit(f"the Python package {missing.name!r} is not installed", remedy="pip install docker") from missing
 
@@ -88,8 +88,7 @@ class DockerEngine:
             stream = client.pull(repository, tag=digest or tag or "latest", stream=True, decode=True)
             for entry in client.entries(stream):
                 if error := answers.stream_error(entry):
-                    missing = answers.not_in_registry(error)
-                    raise (ImageMissing if missing else EngineRefusal)(RefusalPhase.PULL, error)
+                    raise refusal(RefusalPhase.PULL, error)
                 digest = answers.pulled_digest(entry) or digest
                 progress(_progress_line(entry))
         if digest:
@@ -105,7 +104,7 @@ class DockerEngine:
         with self._clients.lend_bounded(RefusalPhase.LOAD, deadline) as client:
             for entry in client.entries(client.loading(archive)):
                 if error := answers.stream_error(entry):
-                    raise EngineRefusal(RefusalPhase.LOAD, error)
+                    raise refusal(RefusalPhase.LOAD, error)
                 names.extend(answers.loaded_names(entry))
         if not names:
             raise EngineRefusal(RefusalPhase.LOAD, "the archive held no image")
@@ -119,7 +118,7 @@ class DockerEngine:
             entries = [json.loads(line) for line in str(answer).splitlines()]
             for entry in entries:
                 if error := answers.stream_error(entry):
-                    raise EngineRefusal(RefusalPhase.LOAD, error)
+                    raise refusal(RefusalPhase.LOAD, error)
             made = answers.imported_id(entries[-1]) if entries else ""
             if not made:
                 raise EngineRefusal(RefusalPhase.LOAD, "the engine did not say what it made of the tar")
@@ -151,7 +150,7 @@ class DockerEngine:
             )
             for entry in client.entries(stream):
                 if error := answers.stream_error(entry):
-                    raise EngineRefusal(RefusalPhase.BUILD, error.strip())
+                    raise refusal(RefusalPhase.BUILD, error.strip())
                 built = answers.built_id(entry) or built
                 if line := answers.text(entry, "stream").rstrip("\n"):
                     log(line)

@@ -25,6 +25,7 @@ import urllib3
 from runner.clock import Clock
 from runner.engine.contract import EngineRefusal, EngineUnreachable, ImageMissing, RefusalPhase
 from runner.engine.docker_answers import not_in_registry, shutting_down
+from runner.errors import HostFault, RunnerError
 
 if TYPE_CHECKING:
     import socket
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 REQUEST_SECONDS = 30
 _CHUNK_BYTES = 1 << 16
 _PODMAN_API = "4.0.0"  # the oldest that Podman 4 and 5 answer
+_FILLING = (RefusalPhase.PULL, RefusalPhase.LOAD, RefusalPhase.BUILD)
+# At the end stands the kernel's reason, and nothing that an image chose.
+_FULL = ("no space left on device", "disk quota exceeded")
 _REMEDY = "see that the engine runs: docker info"
 # What a connection that broke looks like, by the layer that noticed. A RequestException is an OSError too.
 _BROKEN = (
@@ -186,11 +190,25 @@ def answering(phase: RefusalPhase) -> Iterator[None]:
         raise EngineRefusal(phase, str(error)) from error
 
 
-def _refusal(phase: RefusalPhase, error: docker.errors.APIError) -> EngineRefusal | EngineUnreachable:
+def refusal(phase: RefusalPhase, message: str) -> RunnerError:
+    """What the engine's error means: its no, or that its disk is full, which is no image's fault."""
+    if phase in _FILLING and message.strip().lower().endswith(_FULL):
+        return HostFault(
+            f"the engine's disk is full, an image could not be had: {message}",
+            remedy="make room where it keeps images (docker info: Docker Root Dir), then: proctor resume RUN",
+        )
+    if phase is RefusalPhase.PULL and not_in_registry(message):
+        return ImageMissing(phase, message)
+    return EngineRefusal(phase, message)
+
+
+def _refusal(phase: RefusalPhase, error: docker.errors.APIError) -> RunnerError:
     status = error.response.status_code if error.response is not None else 0
     message = str(error.explanation or error)
     if shutting_down(status, message):
         return EngineUnreachable(f"the engine is shutting down: {message}", remedy=_REMEDY)
+    if (read := refusal(phase, message)).exit_code == HostFault.exit_code:
+        return read
     unknown = phase is RefusalPhase.PULL and (status == 404 or not_in_registry(message))
     if unknown or isinstance(error, docker.errors.ImageNotFound):
         return ImageMissing(phase, message, status=status)

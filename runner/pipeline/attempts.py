@@ -21,9 +21,11 @@ from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import HostFailed
 from runner.plan import budget_for, plan_job
 from runner.store import read_value, write_value
-from runner.verdict import Verdict, replace_hints
+from runner.verdict import Verdict, VerdictWord, replace_hints
 
 _BACK_OFF = 2.0
+_BELIEVED = (VerdictWord.ACCEPTED, VerdictWord.TIMED_OUT)
+"""What an exit code 0 can amount to that an engine which was away cannot have brought about."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +87,17 @@ def _number(folder: Path) -> int:
 
 
 def _fresh_folder(context: Context, job: Job) -> tuple[int, Path]:
-    root = job_folder(context, job)
+    try:
+        return _make_folder(job_folder(context, job))
+    except OSError as error:
+        raise HostFault(
+            f"no folder could be made for an attempt: {error.strerror}",
+            where=str(error.filename or ""),
+            remedy="make room, or mend the disk, then: proctor resume RUN",
+        ) from error
+
+
+def _make_folder(root: Path) -> tuple[int, Path]:
     last = 0
     for folder in sorted(root.glob("attempt-*"), key=_number):
         if (folder / "result.json").is_file():
@@ -107,10 +119,11 @@ def run_attempt(context: Context, entry: Entry, job: Job) -> Attempt:
     view = View(case=case, donor=donor_of(context, case))
     tries = context.settings.host_retries + 1
     for left in reversed(range(tries)):
-        number, folder = _fresh_folder(context, job)
         try:
+            number, folder = _fresh_folder(context, job)
             result = run_job(context.bench, job, view, image=entry.image.facts, attempt=number, folder=folder)
-            _require_engine(context, result)
+            attempt = _judged(context, job, result, folder)
+            _require_engine(context, attempt)
         except HostFault as fault:
             context.observe(HostFailed(submission=job.submission, case=job.case, text=str(fault), again=left > 0))
             if not left:
@@ -119,21 +132,26 @@ def run_attempt(context: Context, entry: Entry, job: Job) -> Attempt:
             continue
         write_value(folder / "job.json", job)
         write_value(folder / "result.json", result)
-        return _judged(context, job, result, folder)
+        return attempt
     raise AssertionError("unreachable: the last try raises")
 
 
-def _require_engine(context: Context, result: JobResult) -> None:
-    """An engine that goes down asks programs to end first; what one that obeys leaves says nothing of it."""
+def _require_engine(context: Context, attempt: Attempt) -> None:
+    """An engine that goes down asks programs to end first; what one that obeys leaves says nothing of it.
+
+    Raises:
+        HostFault: The engine is away, or it was, and what is left is not whole.
+    """
+    result = attempt.result
     if result.exit is None or result.killed:
         return
+    ended = f"the container ended with {result.exit.code}: it may have been its doing"
     try:
         context.bench.engine.ping()
     except EngineUnreachable as error:
-        raise HostFault(
-            f"the engine went away when the container ended with {result.exit.code}: it may have been its doing",
-            remedy="see: proctor doctor",
-        ) from error
+        raise HostFault(f"the engine went away when {ended}", remedy="see: proctor doctor") from error
+    if result.notes and result.exit.code == 0 and attempt.verdict.word not in _BELIEVED:
+        raise HostFault(f"{result.notes[0]}, its output is not whole, and {ended}", remedy="see: proctor doctor")
 
 
 def _judged(context: Context, job: Job, result: JobResult, folder: Path) -> Attempt:

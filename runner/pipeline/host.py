@@ -16,7 +16,7 @@ from runner.execute import Bench
 from runner.gpu import find_gpus
 from runner.lease import Leases
 from runner.mounts import can_mount
-from runner.ownership import LABEL_OWNER, NAME_PREFIX, Owner, current_owner, provably_dead
+from runner.ownership import LABEL_OWNER, Owner, current_owner, is_our_name, provably_dead
 from runner.pipeline.events import Notice, Observer, Step
 from runner.plan import HostSize
 from runner.probe import by_volume, open_doors, sees_our_folders
@@ -73,11 +73,11 @@ def _others_things(
     """What other runners made: in words, whose it is, and how it is removed. Containers first: they hold the rest."""
     for container in engine.containers(LABEL_OWNER):
         owner = Owner.parse(container.labels.get(LABEL_OWNER, ""))
-        if owner != observer and container.name.lstrip("/").startswith(NAME_PREFIX):
+        if owner != observer and is_our_name(container.name):
             yield f"container {container.name}", owner, functools.partial(engine.remove, container.id)
     for volume in engine.volumes(LABEL_OWNER):
         owner = Owner.parse(volume.labels.get(LABEL_OWNER, ""))
-        if owner != observer and volume.name.startswith(NAME_PREFIX):
+        if owner != observer and is_our_name(volume.name):
             yield f"volume {volume.name}", owner, functools.partial(engine.remove_volume, volume.name)
     for left in leftovers(settings.workspace, observer):
         yield f"folder {left.folder}", Owner.parse(left.owner), functools.partial(discard, left.folder)

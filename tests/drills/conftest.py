@@ -1,22 +1,33 @@
 """The private engine, loaded once, and a fresh scene for every drill."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-import docker
 import pytest
 
 from runner import mounts
+from runner.engine.docker import connect
 from runner.engine.helper import HELPER_REFERENCE, helper_image
 from runner.errors import HostUnfit
-from tests.drills.daemon import Daemon, copy_image, private_daemon
-from tests.drills.scene import ALL_ACCEPTED, BASE, PROGRAMS, Scene, board, make_challenge, make_data, make_image
-from runner.engine.docker import connect
+from tests.drills.daemon import Daemon, copy_image, private_daemon, twin_of
+from tests.drills.scene import (
+    ALL_ACCEPTED,
+    BASE,
+    PROGRAMS,
+    Paused,
+    Scene,
+    board,
+    make_challenge,
+    make_data,
+    make_image,
+    pause,
+)
 
 
 @pytest.fixture(scope="session")
 def daemon() -> Iterator[Daemon]:
-    """A private engine that holds our helper image, which serves as base as well: one image is loaded in half the time."""
+    """A private engine that holds our helper image, which serves as base as well: loading one image takes seconds."""
     try:
         helper_image(connect(), base=BASE)
     except HostUnfit as error:
@@ -24,7 +35,8 @@ def daemon() -> Iterator[Daemon]:
     with private_daemon() as running:
         engine = running.engine()
         copy_image(HELPER_REFERENCE, engine)
-        running.api().tag(HELPER_REFERENCE, *BASE.split(":"))
+        repository, tag = BASE.split(":")
+        running.api().tag(HELPER_REFERENCE, repository, tag=tag)
         engine.close()
         yield running
 
@@ -80,3 +92,27 @@ def undisturbed(
     assert scene.words(folder / "run") == ALL_ACCEPTED
     assert scene.leftovers() == []
     return board(folder / "run")
+
+
+@pytest.fixture(scope="session")
+def long_pause(
+    request: pytest.FixtureRequest,
+    daemon: Daemon,
+    images: dict[str, str],
+    challenge: Path,
+    data: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Future[Paused]]:
+    """A run whose engine stands still for a minute: an engine of its own, beside the other drills."""
+    folder = tmp_path_factory.mktemp("minute")
+    with twin_of(daemon) as twin, ThreadPoolExecutor(max_workers=1) as pool:
+        scene = Scene(
+            daemon=twin, challenge=challenge, data=data, images=images, folder=folder, workspace=folder / "work"
+        )  # fmt: skip
+        yield pool.submit(pause, scene, 62.0)
+
+
+@pytest.fixture(autouse=True)
+def _begin_the_long_pause_early(request: pytest.FixtureRequest) -> None:
+    if any("long_pause" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        request.getfixturevalue("long_pause")

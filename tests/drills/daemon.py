@@ -7,12 +7,15 @@ its child, and dies with it.
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import docker
@@ -54,8 +57,9 @@ def _children_of(parent: int) -> list[int]:
 class Daemon:
     """The private engine; every act returns when it has taken effect."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         # Short: a socket's path may have 107 bytes.
+        folder = Path(tempfile.mkdtemp(prefix="proctor-drill-", dir="/var/tmp"))
         self.folder = folder
         self.data = folder / "data"
         self.run = folder / "run"
@@ -63,6 +67,7 @@ class Daemon:
         self.log = folder / "dockerd.log"
         # In memory: loading an image is quicker by half.
         self._shelf = Path(tempfile.mkdtemp(prefix="proctor-drill-", dir="/dev/shm"))
+        self.image = self._shelf / "data.img"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -147,18 +152,34 @@ class Daemon:
 
     @contextlib.contextmanager
     def filled(self, *, leave: int = 0) -> Iterator[None]:
-        """Leave so many bytes free in its data root."""
-        with ballast(self.data, leave=leave):
-            yield
+        """Leave no more than so many bytes free in its data root, whatever is removed there meanwhile."""
+        over = threading.Event()
 
-    def open(self) -> None:
-        """Make its data root, and start it."""
+        def refill() -> None:
+            with contextlib.ExitStack() as stack:
+                while not over.wait(0.005):
+                    room = os.statvfs(self.data)
+                    if room.f_bavail * room.f_frsize > leave:
+                        stack.enter_context(ballast(self.data, leave=leave))
+
+        with ThreadPoolExecutor(max_workers=1) as pool, ballast(self.data, leave=leave):
+            filling = pool.submit(refill)
+            try:
+                yield
+            finally:
+                over.set()
+                filling.result()
+
+    def open(self, like: Path | None = None) -> None:
+        """Make its data root, empty or a copy of another's image, and start it."""
         self.data.mkdir()
-        image = self._shelf / "data.img"
-        with image.open("wb") as file:
-            file.truncate(_DATA_BYTES)
-        subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", str(image)], check=True, env={"PATH": _ADMIN_PATH})
-        subprocess.run(["mount", "-o", "loop", str(image), str(self.data)], check=True)
+        if like is None:
+            with self.image.open("wb") as file:
+                file.truncate(_DATA_BYTES)
+            subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", str(self.image)], check=True, env={"PATH": _ADMIN_PATH})
+        else:
+            subprocess.run(["cp", "--sparse=always", str(like), str(self.image)], check=True)
+        subprocess.run(["mount", "-o", "loop", str(self.image), str(self.data)], check=True)
         self.start()
 
     def close(self) -> None:
@@ -186,7 +207,7 @@ class Daemon:
 @contextlib.contextmanager
 def ballast(folder: Path, *, leave: int = 0) -> Iterator[None]:
     """Fill a file system, but for some bytes."""
-    heavy = folder / "ballast"
+    heavy = folder / f"ballast-{secrets.token_hex(4)}"
     with heavy.open("wb", buffering=0) as sink:
         for block in (1 << 20, 1 << 12):
             while (room := os.statvfs(folder)).f_bavail * room.f_frsize > leave:
@@ -204,12 +225,29 @@ def ballast(folder: Path, *, leave: int = 0) -> Iterator[None]:
 @contextlib.contextmanager
 def private_daemon() -> Iterator[Daemon]:
     """A running private engine with no image."""
-    daemon = Daemon(Path(tempfile.mkdtemp(prefix="proctor-drill-", dir="/var/tmp")))
+    daemon = Daemon()
     try:
         daemon.open()
         yield daemon
     finally:
         daemon.close()
+
+
+@contextlib.contextmanager
+def twin_of(daemon: Daemon) -> Iterator[Daemon]:
+    """A second one, which holds what the first one holds; that is stopped for a second, and so must be idle."""
+    twin = Daemon()
+    try:
+        daemon.stop()
+        subprocess.run(["umount", str(daemon.data)], check=True)
+        subprocess.run(["mount", "-o", "loop", str(daemon.image), str(daemon.data)], check=True)
+        try:
+            twin.open(daemon.image)
+        finally:
+            daemon.start()
+        yield twin
+    finally:
+        twin.close()
 
 
 def copy_image(source: str, target: DockerEngine) -> None:

@@ -28,8 +28,8 @@ from tests.drills.daemon import Daemon, until
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = "proctor-base:1"
-SLOW_SECONDS = 2.5
-LIMIT = 4.0
+SLOW_SECONDS = 2.0
+LIMIT = 3.5
 SETTINGS = f"""
 ceiling: {{run_time: {LIMIT:g} s, memory: 256 MiB, shm: 16 MiB, output: 4 MiB, tmp: 16 MiB}}
 """
@@ -48,11 +48,29 @@ _TRAP = """
 import signal
 signal.signal(signal.SIGTERM, lambda number, frame: sys.exit({code}))
 """
+# More than a pipe and a socket hold: it waits for whoever reads the log.
+_CHAT = """
+if frames % 2:
+    time.sleep(1)
+    for _ in range(24):
+        os.write(1, b"x" * (1 << 20))
+"""
+# Two megabytes, and certain that they are on the disk.
+_HEAVY = """
+if frames % 2:
+    time.sleep(1)
+    with open(os.path.join(os.path.dirname(sys.argv[2]), "heavy"), "wb") as sink:
+        sink.write(os.urandom(2 << 20))
+        sink.flush()
+        os.fsync(sink.fileno())
+"""
 PROGRAMS = {
+    "heavy": _ANSWER.format(before=_HEAVY, seconds=0),
     "first": _ANSWER.format(before="", seconds=SLOW_SECONDS),
     "second": _ANSWER.format(before="", seconds=0),
     "traps-1": _ANSWER.format(before=_TRAP.format(code=1), seconds=SLOW_SECONDS),
     "traps-0": _ANSWER.format(before=_TRAP.format(code=0), seconds=SLOW_SECONDS),
+    "chatty": _ANSWER.format(before=_CHAT, seconds=0.5),
     "floods": "import os\nwhile True:\n    os.write(1, b'x' * 65536)\n",
 }
 
@@ -165,12 +183,22 @@ class Scene:
             str(self.submissions(*names, **images)), "--out", str(out), "--settings", str(settings), "--seed", "5",
         ]  # fmt: skip
 
-    def begin(self, out: Path, *arguments: str, stage: str = "", number: int = 0) -> Play:
-        """Start a command; with a stage, one that sends itself a signal there."""
-        program = [str(ROOT / "tests/drills/stages.py"), stage, str(number)] if stage else ["-m", "runner.cli"]
+    def begin(
+        self,
+        out: Path,
+        *arguments: str,
+        stage: str = "",
+        number: int = signal.SIGKILL,
+        patience: float = 0.0,
+        back_off: float = 0.2,
+    ) -> Play:
+        """Start a command; with a stage, one that sends itself a signal there; with patience, of so many seconds."""
+        drill = {"DRILL_STAGE": stage, "DRILL_SIGNAL": str(int(number))} if stage else {}
+        drill |= {"DRILL_PATIENCE": str(patience), "DRILL_BACK_OFF": str(back_off)} if patience else {}
+        program = [str(ROOT / "tests/drills/entry.py")] if drill else ["-m", "runner.cli"]
         process = subprocess.Popen(
             [sys.executable, *program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, env=self.environment, start_new_session=True,
+            stderr=subprocess.PIPE, text=True, env=self.environment | drill, start_new_session=True,
         )  # fmt: skip
         return Play(process, out)
 
@@ -179,16 +207,18 @@ class Scene:
         return self.begin(out, *self.arguments(out, *names, **images)).wait()
 
     @contextlib.contextmanager
-    def running(self, out: Path, *names: str) -> Iterator[Play]:
+    def running(
+        self, out: Path, *names: str, patience: float = 0.0, back_off: float = 0.2, retries: int = 2
+    ) -> Iterator[Play]:
         """An evaluation whose slow container runs; case 01 has its verdict."""
-        play = self.begin(out, *self.arguments(out, *names))
+        arguments = [*self.arguments(out, *names), "--set", f"host_retries={retries}"]
+        play = self.begin(out, *arguments, patience=patience, back_off=back_off)
         try:
             self.wait_for_slow(play)
             yield play
         finally:
-            if play.process.poll() is None:
+            with play.process:
                 play.process.kill()
-                play.process.wait()
 
     def wait_for_slow(self, play: Play) -> None:
         """Wait until case 01 has its verdict and the container on case 02 runs."""
@@ -257,3 +287,23 @@ def board(out: Path) -> str:
 ACCEPTED = ("accepted", "nobody")
 PENDING = ("host-fault", "host")
 ALL_ACCEPTED = {(name, case): ACCEPTED for name in ("first", "second") for case in ("01", "02")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paused:
+    """A run whose engine stood still: what was finished before, how it ended, what was left."""
+
+    scene: Scene
+    out: Path
+    before: dict[Path, tuple[int, bytes]]
+    ran: Ran
+
+
+def pause(scene: Scene, seconds: float) -> Paused:
+    """Let an engine stand still while a container runs."""
+    out = scene.folder / "run"
+    with scene.running(out) as play:
+        before = finished_files(out)
+        with scene.daemon.paused():
+            time.sleep(seconds)
+        return Paused(scene=scene, out=out, before=before, ran=play.wait())

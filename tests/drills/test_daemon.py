@@ -1,39 +1,69 @@
 """The engine stops, is killed, stands still: nothing is lost, nobody is blamed, what the host cost is run again."""
 
 import time
+from concurrent.futures import Future
 
 import pytest
 
-from tests.drills.scene import ACCEPTED, ALL_ACCEPTED, PENDING, Scene, board, finished_files
+from tests.drills.scene import (
+    ACCEPTED,
+    ALL_ACCEPTED,
+    LIMIT,
+    PENDING,
+    SLOW_SECONDS,
+    Paused,
+    Scene,
+    board,
+    finished_files,
+    pause,
+)
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
 
-@pytest.mark.parametrize("way", ["stop", "kill"])
-def test_an_engine_that_comes_back_soon_costs_a_second_attempt(scene: Scene, undisturbed: str, way: str) -> None:
+@pytest.mark.parametrize("program", ["traps-0", "traps-1"])
+def test_an_engine_that_is_stopped_and_comes_back_costs_a_second_attempt_whatever_its_sigterm_brings_about(
+    scene: Scene, program: str
+) -> None:
     out = scene.folder / "run"
-    with scene.running(out) as play:
+    with scene.running(out, program) as play:
         before = finished_files(out)
-        assert scene.words(out) == {("first", "01"): ACCEPTED}
-        getattr(scene.daemon, way)()
+        assert scene.words(out) == {(program, "01"): ACCEPTED}
+        scene.daemon.stop()
         scene.daemon.start()
         ran = play.wait()
     assert ran.code == 0, ran.err
     assert "tried again" in ran.err
-    assert scene.words(out) == ALL_ACCEPTED
+    assert scene.words(out) == {(program, "01"): ACCEPTED, (program, "02"): ACCEPTED}
+    assert before.items() <= finished_files(out).items()
+    assert scene.leftovers() == []
+
+
+def test_an_engine_that_is_killed_and_comes_back_costs_a_second_attempt_and_keeps_no_container(
+    scene: Scene, undisturbed: str
+) -> None:
+    out = scene.folder / "run"
+    with scene.running(out, patience=1.0, back_off=1.0) as play:
+        before = finished_files(out)
+        scene.daemon.kill()
+        time.sleep(1.5)  # the first attempt is given up, and so is the removal of its container
+        scene.daemon.start()
+        ran = play.wait()
+    assert ran.code == 0, ran.err
+    assert "tried again" in ran.err
     assert board(out) == undisturbed
     assert before.items() <= finished_files(out).items()
     assert scene.leftovers() == []
 
 
-@pytest.mark.parametrize("way", ["stop", "kill"])
-def test_an_engine_that_stays_away_leaves_cases_pending(scene: Scene, undisturbed: str, way: str) -> None:
+def test_an_engine_that_stays_away_leaves_cases_pending(scene: Scene, undisturbed: str) -> None:
     out = scene.folder / "run"
-    with scene.running(out) as play:
+    with scene.running(out, patience=0.5) as play:
         before = finished_files(out)
-        getattr(scene.daemon, way)()
+        scene.daemon.kill()
         ran = play.wait()
     assert ran.code == 5, ran.err
+    assert (ran.err.count("tried again"), ran.err.count("left pending")) == (6, 3)
     assert "next: proctor resume" in ran.err
     assert scene.words(out) == {
         ("first", "01"): ACCEPTED, ("first", "02"): PENDING, ("second", "01"): PENDING, ("second", "02"): PENDING,
@@ -51,26 +81,55 @@ def test_an_engine_that_stays_away_leaves_cases_pending(scene: Scene, undisturbe
     assert scene.leftovers() == []
 
 
-@pytest.mark.parametrize("program", ["traps-0", "traps-1"])
-def test_a_program_that_obeys_the_engines_sigterm_is_not_blamed(scene: Scene, program: str) -> None:
-    out = scene.folder / "run"
-    with scene.running(out, program) as play:
-        scene.daemon.stop()
-        scene.daemon.start()
-        ran = play.wait()
-    assert ran.code == 0, ran.err
-    assert "tried again" in ran.err
-    assert scene.words(out) == {(program, "01"): ACCEPTED, (program, "02"): ACCEPTED}
+def test_an_engine_that_stands_still_for_seconds_costs_nothing(scene: Scene, undisturbed: str) -> None:
+    paused = pause(scene, 5.0)
+    assert paused.ran.code == 0, paused.ran.err
+    assert "tried again" not in paused.ran.err
+    assert board(paused.out) == undisturbed
+    outcome = scene.outcomes(paused.out)["first", "02"]
+    assert outcome.attempt == 1
+    assert "the engine kept us waiting" in outcome.verdict.notes[0]
+    # Its own time, not ours.
+    assert outcome.seconds is not None
+    assert SLOW_SECONDS <= outcome.seconds < LIMIT
     assert scene.leftovers() == []
 
 
-def test_an_engine_that_stands_still_for_seconds_costs_nothing(scene: Scene, undisturbed: str) -> None:
+def test_a_program_that_had_to_wait_for_the_engine_to_read_its_log_is_run_again(scene: Scene) -> None:
     out = scene.folder / "run"
-    with scene.running(out) as play:
+    with scene.running(out, "chatty") as play:
         with scene.daemon.paused():
             time.sleep(6)
         ran = play.wait()
     assert ran.code == 0, ran.err
-    assert scene.words(out) == ALL_ACCEPTED
-    assert board(out) == undisturbed
+    assert "tried again" in ran.err
+    assert scene.words(out) == {("chatty", "01"): ACCEPTED, ("chatty", "02"): ACCEPTED}
+
+
+def test_an_engine_that_stands_still_beyond_patience_leaves_cases_pending(scene: Scene) -> None:
+    out = scene.folder / "run"
+    with scene.running(out, "first", patience=1.5, retries=1) as play:
+        before = finished_files(out)
+        with scene.daemon.paused():
+            ran = play.wait()
+    assert ran.code == 5, ran.err
+    assert (ran.err.count("tried again"), ran.err.count("left pending")) == (1, 1)
+    assert scene.words(out) == {("first", "01"): ACCEPTED, ("first", "02"): PENDING}
+    assert finished_files(out) == before
+    assert not (out / "leaderboard.csv").exists()
+    assert "next: proctor clean" in ran.err
+    # The removals that were asked for in vain may have been done by now.
+    assert scene.proctor("clean").code == 0
     assert scene.leftovers() == []
+    resumed = scene.proctor("resume", out)
+    assert resumed.code == 0, resumed.err
+    assert scene.words(out) == {("first", "01"): ACCEPTED, ("first", "02"): ACCEPTED}
+
+
+def test_an_engine_that_stands_still_for_a_minute_loses_nothing(long_pause: Future[Paused], undisturbed: str) -> None:
+    paused = long_pause.result(timeout=180)
+    assert paused.ran.code == 0, paused.ran.err
+    assert paused.scene.words(paused.out) == ALL_ACCEPTED
+    assert board(paused.out) == undisturbed
+    assert paused.before.items() <= finished_files(paused.out).items()
+    assert paused.scene.leftovers() == []
