@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ def write_whole(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _forget_halves(path)
         with temporary.open("xb") as sink:
             sink.write(data)
             sink.flush()
@@ -53,6 +55,14 @@ def write_whole(path: Path, data: bytes) -> None:
             where=str(path),
             remedy="make room, then: proctor resume RUN",
         ) from error
+
+
+def _forget_halves(path: Path) -> None:
+    """Delete what a writer that was killed left of this file."""
+    half = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
+    for entry in os.scandir(path.parent):
+        if half.fullmatch(entry.name):
+            Path(entry.path).unlink(missing_ok=True)
 
 
 def write_value(path: Path, value: object) -> None:

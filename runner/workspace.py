@@ -41,6 +41,18 @@ def discard(folder: Path) -> None:
     """Unmount what is mounted below a folder and delete it, whatever a container left there."""
     for point in mounts.mounted_below(folder):
         mounts.unmount(point)
+    if (folder / _OWNER_FILE).is_file():
+        # Last: what a runner that is killed in the middle of this leaves must still be known to be its own.
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                _delete(path)
+            elif path.name != _OWNER_FILE:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+    _delete(folder)
+
+
+def _delete(folder: Path) -> None:
     # rmtree recurses and gives up on folders a thousand deep; rm does not.
     with contextlib.suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)

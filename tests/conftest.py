@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 _HERE = Path(__file__).parent
-_FOLDERS = ("unit", "oracles", "contract", "attacks")
+_FOLDERS = ("unit", "oracles", "contract")
 _NEEDS = ("engine", "root", "browser")
 
 

@@ -35,6 +35,7 @@ STAGES = {
     "intake": Stage("runner.outputs", "take_file", True, 2),
     "result": Stage("runner.store", "os.fsync", False, 1),  # written, not yet renamed
     "outcome": Stage("runner.pipeline.cases", "write_value", True, 1),
+    "outcome-half": Stage("runner.store", "os.fsync", False, 1),
     "discard": Stage("runner.workspace", "discard", True, 3),  # the probe has two desks
     "scoring": Stage("runner.pipeline.standings", "score_case", False, 1),
     "report": Stage("runner.pipeline.evaluate", "write_report", True, 1),
@@ -44,6 +45,7 @@ STAGES = {
 _REQUEST_SECONDS = 1.5  # a loaded host takes half a second to start a container
 _ONLY: dict[str, Callable[[Any], bool]] = {
     "result": lambda first: ".result.json." in str(Path(f"/proc/self/fd/{first}").readlink()),
+    "outcome-half": lambda first: ".outcome.json." in str(Path(f"/proc/self/fd/{first}").readlink()),
     "farewell": lambda first: first == "owner",
 }
 

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 # What a runner killed at a stage leaves on the engine and in the mount table; its folder it always leaves.
 _LEFT = {
     "pin": (), "layout": (), "mount": ("mount",), "create": ("container", "mount"), "run": ("container", "mount"),
-    "intake": ("container", "mount"), "outcome": None, "result": None, "discard": None, "scoring": (), "report": (),
+    "intake": ("container", "mount"), "outcome": None, "outcome-half": None, "result": None, "discard": None, "scoring": (), "report": (),
     "leaderboard": (), "farewell": (),
 }  # fmt: skip
 """None: the last container may be gone already, or not."""
@@ -41,6 +41,8 @@ def test_killed_at_every_stage_in_a_row_it_is_resumed_and_repeats_nothing(scene:
         assert "path" in {line.split()[0] for line in left}, stage
         if (expected := _LEFT[stage]) is not None:
             assert sorted(line.split()[0] for line in left if not line.startswith("path")) == sorted(expected), stage
+        if stage == "farewell":
+            assert [path.name for path in scene.workspace.glob("*/*") if path.parent.name != "leases"] == ["owner"]
         after = finished_files(out)
         assert before.items() <= after.items(), stage
         before = after
