@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 # What a runner killed at a stage leaves on the engine and in the mount table; its folder it always leaves.
 _LEFT = {
     "pin": (), "layout": (), "mount": ("mount",), "create": ("container", "mount"), "run": ("container", "mount"),
-    "intake": ("container", "mount"), "outcome": None, "outcome-half": None, "result": None, "discard": None, "scoring": (), "report": (),
-    "leaderboard": (), "farewell": (),
+    "intake": ("container", "mount"), "outcome": None, "outcome-half": None, "result": None, "discard": None,
+    "scoring": (), "report": (), "leaderboard": (), "farewell": (),
 }  # fmt: skip
 """None: the last container may be gone already, or not."""
 
