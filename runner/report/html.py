@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from itertools import count
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from runner.report.drawing import BAND_HEIGHT, draw_causality, draw_ribbon, place
@@ -30,8 +30,7 @@ def render(view: ReportView) -> str:
     """The report as one HTML document; the same view gives the same text, byte for byte."""
     style = _resource("report.css")
     ribbons = sum(len(case.ribbons) for s in view.submissions for task in s.tasks for case in task.cases)
-    page = _environment().from_string(_resource("report.html.j2"))
-    text = page.render(
+    text = _page().render(
         view=view,
         anchors={s.submission: f"s{position}" for position, s in enumerate(view.submissions, start=1)},
         style=Markup(style),  # noqa: S704  our own file
@@ -60,6 +59,11 @@ def _resource(name: str) -> str:
 
 def _visible(value: object) -> object:
     return for_plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def _page() -> Template:
+    return _environment().from_string(_resource("report.html.j2"))
 
 
 @cache
