@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runner.budget import Budget, Usage
+from runner.budget import Budget, Usage, clocks_disagree
 from runner.cleaner import Cleaner
 from runner.clock import Clock
 from runner.dataset import Case
@@ -57,6 +57,8 @@ _UIDS = 4096
 _BY_A_RESTART = (137, 143)
 _LAST_ANSWERS = 2.0
 _SLOW_ANSWER = 0.5
+_BY_US = 137
+_wall = time.time
 
 _log = logging.getLogger(__name__)
 
@@ -309,13 +311,11 @@ class _Gap:
         longest: Seconds of the longest stretch in which answers were lost.
         since: When the present one began.
         slow: Seconds, in all, of answers that came, but late: it stood still, and lost nothing.
-        running: When it last was asked and said that the container runs.
     """
 
     longest: float = 0.0
     since: float | None = None
     slow: float = 0.0
-    running: float = 0.0
 
     def failed(self, asked: float, now: float) -> None:
         self.since = asked if self.since is None else self.since
@@ -346,8 +346,6 @@ def _look(engine: Engine, container: str, clock: Clock, gap: _Gap) -> ContainerF
         raise HostFault(
             "the container was removed by somebody else while it ran", remedy="leave proctor's containers alone"
         )
-    if facts.exit is None:
-        gap.running = asked
     return facts
 
 
@@ -355,7 +353,8 @@ def _watch(bench: Bench, container: str, budget: Budget, *, asked: float) -> End
     """Look at a container that was started since ``asked`` until it has ended, killing it when its time is over."""
     clock = bench.clock
     began = clock.now()
-    gap = _Gap(running=began)
+    wall = _wall() - began
+    gap = _Gap()
     killed: KillReason | None = None
     while True:
         # Napping comes first: to look at a container that is just starting only holds it up.
@@ -374,9 +373,13 @@ def _watch(bench: Bench, container: str, budget: Budget, *, asked: float) -> End
             elapsed = clock.now() - began
             break
     assert facts.exit is not None
-    if gap.slow or began - asked > _SLOW_ANSWER:
-        # Our clock knows only a least and a most; where the engine's record lies between, it is right.
-        elapsed = min(max(facts.exit.seconds, gap.running - began), elapsed + began - asked)
+    # Stepped by whom does not matter: an engine mounts our folders, so it lives by the same clock.
+    stepped = abs(_wall() - clock.now() - wall) > _SLOW_ANSWER
+    told_late = not stepped and _disagree(facts.exit, elapsed) and facts.exit.seconds < elapsed
+    if told_late and (killed is None or facts.exit.code != _BY_US):
+        return _told_late(facts.exit, elapsed, gap, budget)
+    if elapsed < facts.exit.seconds <= elapsed + began - asked:
+        elapsed = facts.exit.seconds  # the answer to start came late
     return _ended(facts.exit, killed, elapsed, gap, budget)
 
 
@@ -425,6 +428,24 @@ def _ended(ended: Exit, killed: KillReason | None, elapsed: float, gap: _Gap, bu
         )
     note = f"the engine did not answer for {gap.longest:.1f} s while the job ran; its own record of the run time counts"
     return Ended(exit=ended, killed=None, monotonic_seconds=ended.seconds, notes=(note,))
+
+
+def _disagree(ended: Exit, elapsed: float) -> bool:
+    usage = Usage(engine_seconds=ended.seconds, monotonic_seconds=elapsed, output_bytes=0, alone=True)
+    return clocks_disagree(usage)
+
+
+def _told_late(ended: Exit, elapsed: float, gap: _Gap, budget: Budget) -> Ended:
+    """No clock was stepped, and by the engine's own record the container had ended long before we heard of it."""
+    late = _ended(ended, None, ended.seconds, gap, budget)
+    if ended.code != 0:
+        raise HostFault(
+            f"the engine told only after {elapsed:.1f} s that the container had ended with {ended.code} after "
+            f"{ended.seconds:.1f} s: it may have been the engine's doing",
+            remedy="see: proctor doctor",
+        )
+    note = f"the engine told of the end {elapsed - ended.seconds:.1f} s late; its own record of the run time counts"
+    return replace(late, notes=late.notes or (note,))
 
 
 def _kill(bench: Bench, container: str, facts: ContainerFacts, gap: _Gap) -> ContainerFacts:

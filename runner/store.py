@@ -60,9 +60,10 @@ def write_whole(path: Path, data: bytes) -> None:
 def _forget_halves(path: Path) -> None:
     """Delete what a writer that was killed left of this file."""
     half = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
-    for entry in os.scandir(path.parent):
-        if half.fullmatch(entry.name):
-            Path(entry.path).unlink(missing_ok=True)
+    with os.scandir(path.parent) as entries:
+        for entry in entries:
+            if half.fullmatch(entry.name):
+                Path(entry.path).unlink(missing_ok=True)
 
 
 def write_value(path: Path, value: object) -> None:

@@ -15,9 +15,10 @@ from tests.drills.scene import (
     ALL_ACCEPTED,
     BASE,
     PROGRAMS,
-    Paused,
+    Disturbed,
     Scene,
     board,
+    lose_containerd,
     make_challenge,
     make_data,
     make_image,
@@ -95,24 +96,29 @@ def undisturbed(
 
 
 @pytest.fixture(scope="session")
-def long_pause(
-    request: pytest.FixtureRequest,
+def long_drills(
     daemon: Daemon,
     images: dict[str, str],
     challenge: Path,
     data: Path,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Future[Paused]]:
-    """A run whose engine stands still for a minute: an engine of its own, beside the other drills."""
-    folder = tmp_path_factory.mktemp("minute")
-    with twin_of(daemon) as twin, ThreadPoolExecutor(max_workers=1) as pool:
-        scene = Scene(
-            daemon=twin, challenge=challenge, data=data, images=images, folder=folder, workspace=folder / "work"
+) -> Iterator[dict[str, Future[Disturbed]]]:
+    """What takes a minute: on an engine of its own, beside the other drills."""
+
+    def scene(daemon: Daemon, name: str) -> Scene:
+        folder = tmp_path_factory.mktemp(name)
+        return Scene(
+            daemon=daemon, challenge=challenge, data=data, images=images, folder=folder, workspace=folder / "work"
         )  # fmt: skip
-        yield pool.submit(pause, scene, 62.0)
+
+    with twin_of(daemon) as twin, ThreadPoolExecutor(max_workers=1) as pool:
+        yield {
+            "pause": pool.submit(pause, scene(twin, "pause"), 62.0),
+            "containerd": pool.submit(lose_containerd, scene(twin, "containerd")),
+        }
 
 
 @pytest.fixture(autouse=True)
-def _begin_the_long_pause_early(request: pytest.FixtureRequest) -> None:
-    if any("long_pause" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        request.getfixturevalue("long_pause")
+def _begin_the_long_drills_early(request: pytest.FixtureRequest) -> None:
+    if any("long_drills" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        request.getfixturevalue("long_drills")

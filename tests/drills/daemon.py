@@ -23,7 +23,9 @@ import docker
 from runner import mounts
 from runner.engine.docker import DockerEngine, connect
 from runner.errors import HostUnfit
+from runner.ownership import Owner, current_owner, provably_dead
 
+_PLACE, _PREFIX = "/var/tmp", "proctor-drill-"
 _DATA_BYTES = 640 << 20
 _UP_SECONDS = 60.0
 _ADMIN_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
@@ -57,17 +59,18 @@ def _children_of(parent: int) -> list[int]:
 class Daemon:
     """The private engine; every act returns when it has taken effect."""
 
-    def __init__(self) -> None:
-        # Short: a socket's path may have 107 bytes.
-        folder = Path(tempfile.mkdtemp(prefix="proctor-drill-", dir="/var/tmp"))
+    def __init__(self, folder: Path | None = None) -> None:
+        if folder is None:
+            # Short: a socket's path may have 107 bytes.
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_PLACE))
+            (folder / "owner").write_text(str(current_owner()))
         self.folder = folder
         self.data = folder / "data"
         self.run = folder / "run"
         self.socket = folder / "docker.sock"
         self.log = folder / "dockerd.log"
         # In memory: loading an image is quicker by half.
-        self._shelf = Path(tempfile.mkdtemp(prefix="proctor-drill-", dir="/dev/shm"))
-        self.image = self._shelf / "data.img"
+        self.image = Path("/dev/shm") / f"{folder.name}.img"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -126,6 +129,11 @@ class Daemon:
         """End it at once; its containers live on until it is started again."""
         self._end(signal.SIGKILL)
 
+    def kill_containerd(self) -> None:
+        """End its containerd at once; dockerd starts another one."""
+        (pid,) = (pid for pid, name in self.processes().items() if name == "containerd")
+        os.kill(pid, signal.SIGKILL)
+
     def _end(self, number: signal.Signals) -> None:
         assert self._process is not None
         self._process.send_signal(number)
@@ -148,7 +156,8 @@ class Daemon:
 
     def processes(self) -> dict[int, str]:
         """Every process of it: dockerd, containerd, shims."""
-        return processes_naming(str(self.folder))
+        found = processes_naming(str(self.folder))
+        return {pid: name for pid, name in found.items() if name.startswith(("dockerd", "containerd"))}
 
     @contextlib.contextmanager
     def filled(self, *, leave: int = 0) -> Iterator[None]:
@@ -200,7 +209,7 @@ class Daemon:
         for point in mounts.mounted_below(self.folder):
             mounts.unmount(point)
         shutil.rmtree(self.folder)
-        shutil.rmtree(self._shelf)
+        self.image.unlink(missing_ok=True)
         assert mounts.mounted_below(self.folder) == ()
 
 
@@ -222,9 +231,19 @@ def ballast(folder: Path, *, leave: int = 0) -> Iterator[None]:
         heavy.unlink()
 
 
+def sweep() -> None:
+    """Remove what test runs that are provably dead have left."""
+    for folder in Path(_PLACE).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(FileNotFoundError):
+            owner = Owner.parse((folder / "owner").read_text())
+            if owner is not None and provably_dead(owner, current_owner()):
+                Daemon(folder).close()
+
+
 @contextlib.contextmanager
 def private_daemon() -> Iterator[Daemon]:
     """A running private engine with no image."""
+    sweep()
     daemon = Daemon()
     try:
         daemon.open()

@@ -290,8 +290,8 @@ ALL_ACCEPTED = {(name, case): ACCEPTED for name in ("first", "second") for case 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paused:
-    """A run whose engine stood still: what was finished before, how it ended, what was left."""
+class Disturbed:
+    """A run whose engine was disturbed: what was finished before, how it ended."""
 
     scene: Scene
     out: Path
@@ -299,11 +299,20 @@ class Paused:
     ran: Ran
 
 
-def pause(scene: Scene, seconds: float) -> Paused:
+def pause(scene: Scene, seconds: float) -> Disturbed:
     """Let an engine stand still while a container runs."""
     out = scene.folder / "run"
     with scene.running(out) as play:
         before = finished_files(out)
         with scene.daemon.paused():
             time.sleep(seconds)
-        return Paused(scene=scene, out=out, before=before, ran=play.wait())
+        return Disturbed(scene=scene, out=out, before=before, ran=play.wait())
+
+
+def lose_containerd(scene: Scene) -> Disturbed:
+    """Kill what an engine starts containers with while one runs; the engine answers on, and knows nothing."""
+    out = scene.folder / "run"
+    with scene.running(out) as play:
+        before = finished_files(out)
+        scene.daemon.kill_containerd()
+        return Disturbed(scene=scene, out=out, before=before, ran=play.wait())

@@ -5,11 +5,13 @@ record of a real container, between its start and its end, as a stepped clock wo
 """
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from runner import execute
 from runner.engine import ContainerFacts
 from runner.engine.docker import DockerEngine, connect
 from runner.pipeline.evaluate import evaluate
@@ -43,6 +45,9 @@ def test_a_stepped_clock_changes_no_verdict(
     given = dict(zip(arguments[2::2], arguments[3::2], strict=True))
     monkeypatch.setenv("PROCTOR_WORKSPACE", str(scene.workspace))
     engine = _stepped(scene.daemon.url, step)
+    began = time.monotonic()
+    # So is ours, which is the same; a step a second steps it while each container runs.
+    monkeypatch.setattr(execute, "_wall", lambda: time.time() + step * (time.monotonic() - began))
     request = EvaluateRequest(
         challenge=arguments[1], data=scene.data, out=out, flags={}, seed=5,
         submissions=scene.folder / given["--submissions"], settings_file=scene.folder / given["--settings"],

@@ -11,7 +11,7 @@ from tests.drills.scene import (
     LIMIT,
     PENDING,
     SLOW_SECONDS,
-    Paused,
+    Disturbed,
     Scene,
     board,
     finished_files,
@@ -126,10 +126,14 @@ def test_an_engine_that_stands_still_beyond_patience_leaves_cases_pending(scene:
     assert scene.words(out) == {("first", "01"): ACCEPTED, ("first", "02"): ACCEPTED}
 
 
-def test_an_engine_that_stands_still_for_a_minute_loses_nothing(long_pause: Future[Paused], undisturbed: str) -> None:
-    paused = long_pause.result(timeout=180)
-    assert paused.ran.code == 0, paused.ran.err
-    assert paused.scene.words(paused.out) == ALL_ACCEPTED
-    assert board(paused.out) == undisturbed
-    assert paused.before.items() <= finished_files(paused.out).items()
-    assert paused.scene.leftovers() == []
+@pytest.mark.parametrize("name", ["pause", "containerd"])
+def test_a_pause_of_a_minute_and_a_killed_containerd_lose_nothing(
+    long_drills: dict[str, Future[Disturbed]], undisturbed: str, name: str
+) -> None:
+    """By Docker's own word, a container that ended while there was no containerd goes on running."""
+    found = long_drills[name].result(timeout=300)
+    assert found.ran.code == 0, found.ran.err
+    assert found.scene.words(found.out) == ALL_ACCEPTED
+    assert board(found.out) == undisturbed
+    assert found.before.items() <= finished_files(found.out).items()
+    assert found.scene.leftovers() == []
