@@ -16,8 +16,10 @@ PYTEST ?=
 AGAIN := $(MAKE)
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
+# Each worker has an engine of its own. Three on two processors: drills wait for much of their time.
+DRILLS := -m drill -n 3 --dist worksteal
 
-.PHONY: help venv engine base demo test check format unit engine-tests drills browser-tests chromium bench wheel clean-demo clean
+.PHONY: help venv engine base demo test check format unit engine-tests drills browser-tests chromium registry-tools bench wheel clean-demo clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +54,17 @@ chromium:
 	apt-get -q update >/dev/null || true; \
 	apt-get -q install -y --no-install-recommends chromium libatomic1 >/dev/null
 
+# The tests that need a registry run a real one, on loopback, and push to it.
+registry-tools:
+	@if command -v docker-registry >/dev/null && command -v skopeo >/dev/null; then exit 0; fi; \
+	if [[ $$(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then \
+	  echo "the registry tests need docker-registry and skopeo; on Debian: sudo apt-get install docker-registry skopeo" >&2; \
+	  exit 3; fi; \
+	echo "installing docker-registry and skopeo with apt"; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get -q update >/dev/null || true; \
+	apt-get -q install -y --no-install-recommends docker-registry skopeo >/dev/null
+
 ##  Use it
 
 demo: base ## Evaluate eight invented submissions, good and bad, and write the report
@@ -59,17 +72,22 @@ demo: base ## Evaluate eight invented submissions, good and bad, and write the r
 
 ##  Test it
 
-test: base check ## Check, then every test this machine can run but the drills
-	@left=" and not drill"; echo "NOT RUN: the fault drills, minutes on an engine of their own; run make drills"; \
+test: base check ## Check, then every test this machine can run
+	@left=" and not drill"; kinds="unit rest drills"; \
 	if [[ $$(id -u) != 0 ]]; then \
-	  left+=" and not root"; echo "NOT RUN: the tests marked root; run make as root on Linux"; fi; \
+	  left+=" and not root"; kinds="unit rest"; \
+	  echo "NOT RUN: the tests marked root, among them the fault drills; run make as root on Linux"; fi; \
 	if ! $(AGAIN) chromium; then \
 	  left+=" and not browser"; echo "NOT RUN: the tests marked browser; there is no Chromium"; fi; \
+	if ! $(AGAIN) registry-tools; then \
+	  left+=" and not registry"; echo "NOT RUN: the tests marked registry; there is no docker-registry or skopeo"; fi; \
 	mkdir -p build; \
 	$(PY) -m pytest -m unit -n auto --junitxml=build/unit.xml $(PYTEST); \
 	$(PY) -m pytest -m "not unit$$left" --junitxml=build/rest.xml $(PYTEST); \
+	if [[ $$kinds = *drills ]]; then $(PY) -m pytest $(DRILLS) --junitxml=build/drills.xml $(PYTEST); fi; \
 	echo "tests by kind:"; \
-	grep -ohE 'classname="tests\.[a-z_]+' build/unit.xml build/rest.xml | sed 's/.*tests\./  /' | sort | uniq -c
+	for kind in $$kinds; do grep -ohE 'classname="tests\.[a-z_]+' build/$$kind.xml; done \
+	  | sed 's/.*tests\./  /' | sort | uniq -c
 
 check: $(READY) ## Lint, format, types, and the rules on who may import whom
 	$(PY) -m ruff check .
@@ -84,11 +102,11 @@ format: $(READY) ## Format the code and mend what the linter can
 unit: $(READY) ## The tests that need no engine and no browser: the ones to run while you type
 	$(PY) -m pytest -m unit -n auto $(PYTEST)
 
-engine-tests: base ## The tests that run containers
+engine-tests: base registry-tools ## The tests that run containers
 	$(PY) -m pytest -m "(engine or root) and not drill" $(PYTEST)
 
-drills: base ## Play the host's own faults on a private engine (root; some minutes)
-	$(PY) -m pytest -m drill $(PYTEST)
+drills: base ## Play the host's own faults on private engines (root; some minutes)
+	$(PY) -m pytest $(DRILLS) $(PYTEST)
 
 browser-tests: $(READY) chromium ## The tests that open the report in Chromium
 	$(PY) -m pytest -m browser $(PYTEST)

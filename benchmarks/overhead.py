@@ -119,7 +119,7 @@ def _bare(engine: DockerEngine, context: Context, entry: Entry, case: Case, fold
             name=f"proctor-bare-{time.monotonic_ns()}", labels=context.bench.labels, uid=200_000, gid=200_000,
             view=view, input_name="name", output=output,
         )  # fmt: skip
-        spec = container_spec(job=job, image=entry.image.facts, seat=seat)
+        spec = container_spec(policy=context.bench.policy, job=job, image=entry.image.facts, seat=seat)
         began = time.perf_counter()
         container = engine.create(spec)
         client.start(container)
@@ -153,9 +153,7 @@ def measure(runs: int) -> Overhead:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         loaded, case = stack.enter_context(_challenge(folder))
-        bench, host = stack.enter_context(
-            open_bench(engine, settings, gpus_wanted=0, allow_cpu=True, stop=threading.Event(), observe=lambda _: None)
-        )
+        bench, host = stack.enter_context(open_bench(engine, settings, stop=threading.Event(), observe=lambda _: None))
         context = Context(
             run=RunFolder(root=folder / "run"), loaded=loaded, cases={"a": case}, input_hashes={"a": "0" * 64},
             settings=settings, seed=0, bench=bench, host=host, confine=stack.enter_context(Confine()),

@@ -50,6 +50,33 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GpuUsage:
+    """What one job did with a device it held; sampled, so every peak is a lower bound.
+
+    Attributes:
+        device: UUID.
+        name: As sold.
+        peak_memory: Bytes in use on the device, by anybody; None where no sample came.
+        peak_utilisation: Percent of a sampling period of the driver; None where the device does not tell.
+        mean_utilisation: Mean of all samples.
+        joules: From the device's own counter, else from samples of its power; None where it has neither.
+        counted: ``joules`` is the counter's.
+        samples: How many there were.
+        every: Seconds between two.
+    """
+
+    device: str
+    name: str
+    peak_memory: int | None = None
+    peak_utilisation: int | None = None
+    mean_utilisation: float | None = None
+    joules: float | None = None
+    counted: bool = False
+    samples: int = 0
+    every: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Usage:
     """What one job did use.
 
@@ -58,12 +85,16 @@ class Usage:
         monotonic_seconds: From the start request's return to the end being seen, by our monotonic clock.
         output_bytes: Bytes taken out.
         alone: No other container of ours ran on the host meanwhile.
+        gpus: What it did with each device it held.
+        processor_joules: Of all processors of the host, whoever used them; None where that cannot be read.
     """
 
     engine_seconds: float
     monotonic_seconds: float
     output_bytes: int
     alone: bool
+    gpus: tuple[GpuUsage, ...] = ()
+    processor_joules: float | None = None
 
 
 def clocks_disagree(usage: Usage) -> bool:

@@ -35,12 +35,21 @@ from runner.engine import (
     RefusalPhase,
 )
 from runner.errors import HostFault, HostUnfit, Interrupted
+from runner.gpu.access import NO_GPU_GIVEN, GpuAccess
+from runner.gpu.discovery import Gpu
+from runner.gpu.energy import EnergyZone
+from runner.gpu.pool import GpuPool
+from runner.gpu.sampling import Consumption, Watch
 from runner.inputs import lay_out
-from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason
+from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason, StartRefusal
 from runner.lease import Leases
 from runner.outputs import OutputPlace, loop_place, volume_place
+from runner.own_tree import OwnTree
 from runner.ownership import LABEL_OWNER, LABEL_RUN, NAME_PREFIX, Owner
+from runner.policy import STRICT, Policy
+from runner.processors import ProcessorPool
 from runner.sandbox import Seat, container_spec, unkept
+from runner.watched import watched_place
 from runner.workspace import Workspace, neutral_name
 
 PATIENCE = 60.0
@@ -69,14 +78,14 @@ _HOSTS_REASONS = (
 """A refusal that ends with one of these is the host's; nothing an image chose stands at the end."""
 
 _PARTICIPANTS_REFUSALS = (
-    (("no command specified",), "the image has neither ENTRYPOINT nor CMD"),
-    (("not a directory",), "the image has a file where a folder is mounted"),
-    (("executable file not found",), "the image's entry point does not exist in it"),
-    (("exec: ", "no such file or directory"), "the image's entry point, or its interpreter, does not exist in it"),
-    (("exec: ", "permission denied"), "the image's entry point is not executable"),
-    (("exec format error",), "the image's entry point is for another architecture"),
-    (("argument list too long",), "the image's environment is too large"),
-    (("mkdir",), "the image has something else where a folder is mounted, or its WORKDIR cannot be made"),
+    (("no command specified",), StartRefusal.NOTHING_TO_START),
+    (("not a directory",), StartRefusal.FILE_FOR_FOLDER),
+    (("executable file not found",), StartRefusal.NO_ENTRY_POINT),
+    (("exec: ", "no such file or directory"), StartRefusal.NO_INTERPRETER),
+    (("exec: ", "permission denied"), StartRefusal.NOT_EXECUTABLE),
+    (("exec format error",), StartRefusal.OTHER_ARCHITECTURE),
+    (("argument list too long",), StartRefusal.ENVIRONMENT),
+    (("mkdir",), StartRefusal.NO_FOLDER),
 )
 """All marks of an entry must be there. Only the first can be refused at create, where the image is not touched yet."""
 
@@ -92,10 +101,14 @@ class Bench:
         leases: User ids and devices that runners share.
         owner: This process, for labels.
         run_token: A random name of this run, for labels.
-        helper: ID of our helper image; empty where outputs are loop-mounted.
+        helper: ID of our helper image; empty where outputs are loop-mounted or watched.
+        watched: Outputs are plain folders that are only watched.
         stop: Set when the user asked us to stop.
-        gpus: UUIDs of this host's devices, empty where none is used.
+        gpus: This host's devices; None where none is used.
+        zones: The processors' energy counters, where they can be read.
         seccomp: A profile in place of the engine's own; None: the engine's.
+        policy: What every container of the run is held to.
+        processors: Whole ones for each job; None: a quota of all.
         cleaner: Puts a job's things away while its files are read; None: at once.
     """
 
@@ -106,9 +119,13 @@ class Bench:
     owner: Owner
     run_token: str
     helper: str
+    watched: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
-    gpus: tuple[str, ...] = ()
+    gpus: GpuPool | None = None
+    zones: tuple[EnergyZone, ...] = ()
     seccomp: str | None = None
+    policy: Policy = STRICT
+    processors: ProcessorPool | None = None
     cleaner: Cleaner | None = None
 
     @property
@@ -168,10 +185,12 @@ def run_job(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: i
 
 
 def _run(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int, folder: Path) -> JobResult:
-    began_ns = time.time_ns()  # compared with the modification times of lease files only
     with contextlib.ExitStack() as stack:
+        # Devices first: a job that waits for one is in nobody's company yet, and a user id is given back before it.
+        gpus = stack.enter_context(_devices(bench, job.budget))
+        cpuset, processors = stack.enter_context(_processors(bench, job.budget))
+        began_ns = time.time_ns()  # compared with the modification times of lease files only
         uid_name, uid, gid = stack.enter_context(_user(bench))
-        gpu = stack.enter_context(_device(bench, job.budget))
         desk = stack.enter_context(bench.workspace.desk())
         name, mounted_name = neutral_name(), neutral_name()
         view_folder = desk / neutral_name()
@@ -180,14 +199,16 @@ def _run(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int,
         place = stack.enter_context(_place(bench, desk, mounted_name, job.budget, uid=uid, gid=gid))
         seat = Seat(
             name=NAME_PREFIX + neutral_name(), labels=bench.labels, uid=uid, gid=gid, view=view_folder,
-            input_name=name, output=place.mounted, gpu=gpu, seccomp=bench.seccomp,
+            input_name=name, output=place.mounted, gpus=tuple(gpu.uuid for gpu in gpus),
+            gpu_access=bench.gpus.access if bench.gpus else GpuAccess.AUTO, seccomp=bench.seccomp,
+            cpuset=cpuset,
         )  # fmt: skip
-        spec = container_spec(job=job, image=image, seat=seat)
+        spec = container_spec(policy=bench.policy, job=job, image=image, seat=seat)
         expected = job.expected_file.replace("{case}", name)
         # By name: where the answer to create is lost, the container may be there all the same.
         stack.callback(_put_away, bench, functools.partial(bench.engine.remove, spec.name))
-        result = _run_container(bench, spec, job, place, expected=expected, attempt=attempt, folder=folder)
-        alone = not bench.leases.taken_since(began_ns, but=(uid_name, gpu or ""))
+        result = _run_container(bench, spec, job, place, gpus, expected=expected, attempt=attempt, folder=folder)
+        alone = not bench.leases.taken_since(began_ns, but=(uid_name, *processors))
         if bench.cleaner is not None:
             bench.cleaner.later(stack.pop_all().close)
         return replace(result, usage=replace(result.usage, alone=alone), neutral_name=name)
@@ -217,12 +238,35 @@ def _user(bench: Bench) -> Iterator[tuple[str, int, int]]:
 
 
 @contextlib.contextmanager
-def _device(bench: Bench, budget: Budget) -> Iterator[str | None]:
-    if not budget.gpus or not bench.gpus:
-        yield None
+def _devices(bench: Bench, budget: Budget) -> Iterator[tuple[Gpu, ...]]:
+    if not budget.gpus or bench.gpus is None:
+        yield ()
         return
-    with bench.leases.first_free(iter(bench.gpus)) as uuid:
-        yield uuid
+    with bench.gpus.held(budget.gpus) as gpus:
+        yield gpus
+
+
+@contextlib.contextmanager
+def _processors(bench: Bench, budget: Budget) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+    if bench.processors is None:
+        yield None, ()
+        return
+    with bench.processors.held(budget.cpus) as held:
+        yield held
+
+
+def _watching(bench: Bench, gpus: tuple[Gpu, ...], container: str) -> Watch:
+    if bench.gpus is None:
+        return Watch(None, (), bench.zones)
+    return bench.gpus.watch(gpus, bench.zones, failed=functools.partial(_end_now, bench, container))
+
+
+def _consumption(bench: Bench, watch: Watch) -> Consumption:
+    """What was used; devices that failed meanwhile are the host's fault."""
+    used = watch.consumption()
+    if bench.gpus is not None:
+        bench.gpus.require(used)
+    return used
 
 
 @contextlib.contextmanager
@@ -236,32 +280,56 @@ def _place(bench: Bench, desk: Path, name: str, budget: Budget, *, uid: int, gid
             budget=budget,
             uid=uid,
             gid=gid,
+            mode=0o777 if bench.policy.image_user else 0o700,
             put_away=functools.partial(_put_away, bench),
         ) as place:
             yield place
     else:
-        with loop_place(desk, name=name, budget=budget, uid=uid, gid=gid) as mounted:
-            yield mounted
+        mode = 0o777 if bench.policy.image_user else 0o755
+        make = watched_place if bench.watched else loop_place
+        with make(desk, name=name, budget=budget, uid=uid, gid=gid, mode=mode) as folder:
+            yield folder
 
 
 def _run_container(
-    bench: Bench, spec: ContainerSpec, job: Job, place: OutputPlace, *, expected: str, attempt: int, folder: Path
+    bench: Bench,
+    spec: ContainerSpec,
+    job: Job,
+    place: OutputPlace,
+    gpus: tuple[Gpu, ...],
+    *,
+    expected: str,
+    attempt: int,
+    folder: Path,
 ) -> JobResult:
-    try:
-        container = bench.engine.create(spec)
-        _require_limits(bench.engine, container, spec)
-        asked = bench.clock.now()
-        bench.engine.start(container)
-    except EngineRefusal as refusal:
-        return _refused(job, attempt, refusal)
-    ended = _watch(bench, container, job.budget, asked=asked)
+    with contextlib.ExitStack() as stack:
+        try:
+            container = bench.engine.create(spec)
+            _require_limits(bench.engine, container, spec)
+            kill = functools.partial(_end_now, bench, container)
+            stack.enter_context(place.watching(kill))
+            tree = None if spec.read_only else OwnTree(bench.engine, container, most=job.budget.tmp)
+            if tree is not None:
+                stack.enter_context(tree.watching(kill))
+            watch = stack.enter_context(_watching(bench, gpus, container))
+            asked = bench.clock.now()
+            bench.engine.start(container)
+        except EngineRefusal as refusal:
+            return _refused(job, attempt, refusal)
+
+        def exceeded() -> bool:
+            return place.overshoot() is not None or (tree is not None and tree.exceeded() > 0)
+
+        ended = _watch(bench, container, job.budget, exceeded, asked=asked)
+        used = _consumption(bench, watch)
     truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
     predictions = folder / "predictions"
     predictions.mkdir(exist_ok=True)
     intake = place.take(expected, predictions / job.expected_file.replace("{case}", "prediction"))
     return JobResult(
         job=job.name, digest=job.digest, attempt=attempt, exit=ended.exit, killed=ended.killed,
-        usage=_usage(ended, intake), intake=intake, log_truncated=truncated, notes=ended.notes,
+        usage=_usage(ended, intake, used), intake=intake, log_truncated=truncated, notes=ended.notes,
+        overshoot=place.overshoot(), tree_bytes=tree.settle() if tree is not None else 0,
     )  # fmt: skip
 
 
@@ -273,12 +341,14 @@ def _require_limits(engine: Engine, container: str, spec: ContainerSpec) -> None
         raise HostFault(f"the engine does not keep what it was told: {'; '.join(loose)}", remedy="see: proctor doctor")
 
 
-def _usage(ended: Ended, intake: Intake) -> Usage:
+def _usage(ended: Ended, intake: Intake, used: Consumption) -> Usage:
     return Usage(
         engine_seconds=ended.exit.seconds,
         monotonic_seconds=ended.monotonic_seconds,
         output_bytes=intake.size if intake.refusal is not IntakeRefusal.MISSING else 0,
         alone=True,
+        gpus=used.gpus,
+        processor_joules=used.processor_joules,
     )
 
 
@@ -286,14 +356,14 @@ def _refused(job: Job, attempt: int, refusal: EngineRefusal) -> JobResult:
     """Tell a participant's refusal, a value, from a host that cannot run the job, an exception."""
     text = refusal.message.lower()
     known = _PARTICIPANTS_REFUSALS if refusal.phase is RefusalPhase.START else _PARTICIPANTS_REFUSALS[:1]
-    for marks, sentence in () if text.removesuffix(": unknown").endswith(_HOSTS_REASONS) else known:
+    for marks, reason in () if text.removesuffix(": unknown").endswith(_HOSTS_REASONS) else known:
         if all(mark in text for mark in marks):
             nothing = Usage(engine_seconds=0.0, monotonic_seconds=0.0, output_bytes=0, alone=True)
             return JobResult(
-                job=job.name, digest=job.digest, attempt=attempt, exit=None, refusal=sentence, killed=None,
+                job=job.name, digest=job.digest, attempt=attempt, exit=None, refusal=reason.value, killed=None,
                 usage=nothing, intake=None,
             )  # fmt: skip
-    if "could not select device driver" in text:
+    if any(mark in text for mark in NO_GPU_GIVEN):
         raise HostUnfit(
             "the engine cannot give a container a GPU",
             remedy="install the NVIDIA container toolkit; see: proctor doctor",
@@ -349,7 +419,7 @@ def _look(engine: Engine, container: str, clock: Clock, gap: _Gap) -> ContainerF
     return facts
 
 
-def _watch(bench: Bench, container: str, budget: Budget, *, asked: float) -> Ended:
+def _watch(bench: Bench, container: str, budget: Budget, exceeded: Callable[[], bool], *, asked: float) -> Ended:
     """Look at a container that was started since ``asked`` until it has ended, killing it when its time is over."""
     clock = bench.clock
     began = clock.now()
@@ -362,13 +432,16 @@ def _watch(bench: Bench, container: str, budget: Budget, *, asked: float) -> End
         facts = _look(bench.engine, container, clock, gap)
         elapsed = clock.now() - began
         if facts is not None and facts.exit is not None and facts.state in ("exited", "dead"):
-            _check_restart(bench, facts.exit)  # takes seconds that are nobody's run time
+            if exceeded() and facts.exit.code == _BY_US:
+                killed = KillReason.OUTPUT
+            else:
+                _check_restart(bench, facts.exit)  # takes seconds that are nobody's run time
             break
         if facts is not None and bench.stop.is_set():
             _kill(bench, container, facts, gap)
             raise Interrupted("stopped while a container ran", remedy="go on with: proctor resume RUN")
-        if facts is not None and elapsed >= budget.kill_at:
-            killed = KillReason.TIME
+        if facts is not None and (elapsed >= budget.kill_at or exceeded()):
+            killed = KillReason.OUTPUT if exceeded() else KillReason.TIME
             facts = _kill(bench, container, facts, gap)
             elapsed = clock.now() - began
             break
@@ -409,7 +482,7 @@ def _nap(bench: Bench, container: str, until_kill: float) -> None:
 
 
 def _ended(ended: Exit, killed: KillReason | None, elapsed: float, gap: _Gap, budget: Budget) -> Ended:
-    late = bool(killed) or ended.seconds > budget.run_time
+    late = killed is KillReason.TIME or ended.seconds > budget.run_time
     if not gap.longest:
         # A program that prints waits for an engine that stands still.
         if late and gap.slow and ended.seconds - gap.slow <= budget.run_time:
@@ -455,6 +528,7 @@ def _kill(bench: Bench, container: str, facts: ContainerFacts, gap: _Gap) -> Con
             with contextlib.suppress(EngineUnreachable):
                 bench.engine.kill(container)
         else:
+            _log.warning("the engine did not end container %s; killing its process %d", facts.name, facts.pid)
             _kill_process(facts)
         deadline = bench.clock.now() + KILL_PATIENCE
         while bench.clock.now() < deadline:
@@ -469,6 +543,14 @@ def _kill(bench: Bench, container: str, facts: ContainerFacts, gap: _Gap) -> Con
     )
 
 
+def _end_now(bench: Bench, container: str) -> None:
+    """End a container that writes more than it may, without the engine's delay; whether it ended is seen elsewhere."""
+    with contextlib.suppress(HostFault, EngineRefusal):
+        if (facts := bench.engine.inspect(container)) is not None:
+            _kill_process(facts)
+            bench.engine.kill(container)
+
+
 def _kill_process(facts: ContainerFacts) -> None:
     """SIGKILL to the container's first process, where it is certain that it is that process."""
     try:
@@ -476,7 +558,6 @@ def _kill_process(facts: ContainerFacts) -> None:
     except OSError:
         return
     if facts.pid and facts.id in cgroup:
-        _log.warning("the engine did not end container %s; killing its process %d", facts.name, facts.pid)
         with contextlib.suppress(OSError):
             os.kill(facts.pid, signal.SIGKILL)
 
@@ -485,4 +566,5 @@ def _keep_log(engine: Engine, container: str, path: Path, max_bytes: int) -> boo
     """Keep the end of the log; True where it is not whole."""
     text = engine.logs(container, lines=_LOG_LINES, max_bytes=max_bytes)
     path.write_bytes(text)
-    return len(text) >= max_bytes or text.count(b"\n") >= _LOG_LINES
+    lines = text.count(b"\n") + (not text.endswith(b"\n"))  # a program that is killed may be in the middle of one
+    return len(text) >= max_bytes or lines >= _LOG_LINES

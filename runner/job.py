@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from runner.budget import Budget, Usage
 from runner.engine import Exit
+from runner.tally import Tally
 
 EXECUTION_CONTRACT = 1
 """Raised only when what a container experiences changes; part of every job's hash."""
@@ -71,6 +72,7 @@ class KillReason(StrEnum):
     """Why we killed a container."""
 
     TIME = "time"
+    OUTPUT = "output"
     STOPPED = "stopped"
 
 
@@ -81,6 +83,30 @@ class IntakeRefusal(StrEnum):
     NOT_REGULAR = "not-regular"
     SEVERAL_LINKS = "several-links"
     TOO_LARGE = "too-large"
+
+
+class StartRefusal(StrEnum):
+    """Why an engine would not start a container that is the image's own doing; the value is our sentence."""
+
+    NOTHING_TO_START = "the image has neither ENTRYPOINT nor CMD"
+    FILE_FOR_FOLDER = "the image has a file where a folder is mounted"
+    NO_ENTRY_POINT = "the image's entry point does not exist in it"
+    NO_INTERPRETER = "the image's entry point, or its interpreter, does not exist in it"
+    NOT_EXECUTABLE = "the image's entry point is not executable"
+    OTHER_ARCHITECTURE = "the image's entry point is for another architecture"
+    ENVIRONMENT = "the image's environment is too large"
+    NO_FOLDER = "the image has something else where a folder is mounted, or its WORKDIR cannot be made"
+
+
+class NameKind(StrEnum):
+    """How the name of another entry of the output folder differs from the one that was due."""
+
+    LETTER_CASE = "letter-case"
+    EXTENSION = "extension"
+    UNFINISHED = "unfinished"
+    STEM = "stem"
+    FOLDER = "folder"
+    OTHER = "other"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +120,7 @@ class Intake:
         detail: What stands in its place, in our words: ``a symbolic link``, ``a folder``.
         other_entries: How many other entries the output folder held, at its top.
         full: The output's file system was full, by bytes or by files.
+        other_names: What kinds of names those other entries have, each once, sorted.
     """
 
     file: str
@@ -102,6 +129,7 @@ class Intake:
     detail: str = ""
     other_entries: int = 0
     full: bool = False
+    other_names: tuple[NameKind, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +148,9 @@ class JobResult:
         log_truncated: More log was written than is kept.
         neutral_name: What the case was called inside the container.
         notes: Facts of the host worth keeping with the result.
+        tree_bytes: What it was seen to write to its own tree, where that is more than it may; else 0.
+        overshoot: The most that an output which is only watched was seen to hold, where that is more than it may.
+        start_fault: Why its program would never be started, as far as the preflight foresaw; empty where it did not.
     """
 
     job: str
@@ -133,3 +164,6 @@ class JobResult:
     log_truncated: bool = False
     neutral_name: str = ""
     notes: tuple[str, ...] = ()
+    overshoot: Tally | None = None
+    tree_bytes: int = 0
+    start_fault: str = ""

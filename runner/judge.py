@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from runner.budget import clocks_disagree, judged_seconds
 from runner.engine import Exit
 from runner.formats.contract import Problem, Reading
-from runner.job import Intake, IntakeRefusal, Job, JobResult
+from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason
 from runner.quantities import show_bytes
+from runner.tally import DEEPEST, Tally
 from runner.verdict import Verdict, VerdictWord
 
 _SHOWN_PROBLEMS = 3
 _CHILD_KILLED = "a child process was killed for using more than the {memory} of memory allowed"
 _OUT_OF_MEMORY_CODE = 137
 _FILE_SIZE_CODE = 153
+_NEVER_STARTED = (126, 127)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +57,7 @@ def show_run_time(seconds: float, limit: float) -> str:
 
 def exceeded_time(result: JobResult, limit: float) -> bool:
     """True where the run took longer than its limit."""
-    return result.killed is not None or (result.exit is not None and judged_seconds(result.usage) > limit)
+    return result.killed is KillReason.TIME or (result.exit is not None and judged_seconds(result.usage) > limit)
 
 
 def _notes(result: JobResult) -> tuple[str, ...]:
@@ -78,7 +80,35 @@ def _died(job: Job, result: JobResult) -> tuple[VerdictWord, str] | None:
             seconds = max(seconds, result.usage.monotonic_seconds)
         ran = show_run_time(seconds, job.budget.run_time)
         return VerdictWord.TIMED_OUT, f"{ran}{' and was stopped' if result.killed else ''}"
+    if result.overshoot is not None and not _died_of_memory(result, result.exit):
+        return VerdictWord.TOO_MUCH_OUTPUT, _overshoot_sentence(job, result, result.overshoot)
+    if result.tree_bytes and not _died_of_memory(result, result.exit):
+        how = "was stopped" if result.killed is KillReason.OUTPUT else "ended"
+        sentence = f"{_apart(result.tree_bytes, job.budget.tmp)} allowed were written to the container's own tree"
+        return VerdictWord.TOO_MUCH_OUTPUT, f"{sentence} before it {how}; the tree is only watched"
     return None if result.exit.code == 0 else _ended_badly(job, result, result.exit)
+
+
+def _died_of_memory(result: JobResult, ended: Exit) -> bool:
+    return ended.oom_killed and ended.code != 0 and result.killed is not KillReason.OUTPUT
+
+
+def _overshoot_sentence(job: Job, result: JobResult, found: Tally) -> str:
+    budget = job.budget
+    if found.bytes > budget.output_bytes:
+        what = f"{_apart(found.bytes, budget.output_bytes)} allowed were written"
+    elif found.entries > budget.output_files:
+        what = f"more than the {budget.output_files} files and folders allowed were made"
+    else:
+        what = f"folders more than {DEEPEST} deep were made, which are not looked into,"
+    ended = "was stopped" if result.killed is KillReason.OUTPUT else "ended"
+    return f"{what} before it {ended}; the output is only watched on this host"
+
+
+def _apart(found: int, cap: int) -> str:
+    """``140 MiB of 100 MiB``, in bytes where it takes that to tell the two apart."""
+    texts = show_bytes(found), show_bytes(cap)
+    return " of ".join(texts if texts[0] != texts[1] else (f"{found} bytes", f"{cap} bytes"))
 
 
 def _ended_badly(job: Job, result: JobResult, ended: Exit) -> tuple[VerdictWord, str]:
@@ -94,7 +124,15 @@ def _ended_badly(job: Job, result: JobResult, ended: Exit) -> tuple[VerdictWord,
         most = show_bytes(max(job.budget.output_bytes, job.budget.tmp))
         sentence = f"a file grew past the {most} allowed; the program ended with {_exit_words(code)}"
         return VerdictWord.TOO_MUCH_OUTPUT, sentence
+    if code in _NEVER_STARTED and result.start_fault and _wrote_nothing(result):
+        return VerdictWord.BAD_IMAGE, f"{result.start_fault}; the container ended with {_exit_words(code)}"
     return VerdictWord.CRASHED, f"the program ended with {_exit_words(code)} after {judged_seconds(result.usage):.1f} s"
+
+
+def _wrote_nothing(result: JobResult) -> bool:
+    """Any program can end with 127 as well; one that was never started left nothing."""
+    intake = result.intake
+    return intake is not None and intake.refusal is IntakeRefusal.MISSING and not intake.other_entries
 
 
 def _exit_words(code: int) -> str:

@@ -19,22 +19,65 @@ except ImportError:  # a host without it has no other runner to respect
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lease:
+    """One that is held; ``release`` gives it back, and so does the end of this process."""
+
+    path: Path
+    descriptor: int
+
+    def release(self) -> None:
+        """Give it back."""
+        # Touched again: a job that began later must see that this one was still there.
+        with contextlib.suppress(OSError):
+            os.utime(self.path)
+        os.close(self.descriptor)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Leases:
-    """A folder of lock files shared by all runners of this host."""
+    """A folder of lock files.
+
+    Attributes:
+        folder: Where they are; made where it is missing.
+        shared: The runners of all users of the host use it, not only those with the same workspace.
+    """
 
     folder: Path
+    shared: bool = False
 
-    def _try(self, name: str) -> int | None:
-        descriptor = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if fcntl is None:
-            return descriptor
+    def hold(self, name: str) -> Lease | None:
+        """Hold it, or None where somebody else does."""
+        descriptor = self._open(name)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
             return None
-        os.utime(self.folder / name)
-        return descriptor
+        with contextlib.suppress(PermissionError):  # another user's file
+            os.utime(self.folder / name)
+        return Lease(path=self.folder / name, descriptor=descriptor)
+
+    def _open(self, name: str) -> int:
+        path, flags = self.folder / name, os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+        self._make_folder()
+        # Never O_CREAT on what may be there: in a shared folder Linux refuses that for another user's file.
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(path, flags)
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
+            if self.shared:
+                os.fchmod(descriptor, 0o666)
+            return descriptor
+        return os.open(path, flags)
+
+    def _make_folder(self) -> None:
+        with contextlib.suppress(FileExistsError):
+            self.folder.mkdir(parents=True, mode=0o700)
+            if self.shared:
+                self.folder.chmod(0o1777)
+        if self.shared and self.folder.is_symlink():
+            raise HostUnfit(f"{str(self.folder)!r} is a link, and not the folder all runners share", remedy="remove it")
 
     @contextlib.contextmanager
     def first_free(self, names: Iterator[str]) -> Iterator[str]:
@@ -43,17 +86,13 @@ class Leases:
         Raises:
             HostUnfit: All are held.
         """
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name in names:
-            descriptor = self._try(name)
-            if descriptor is not None:
+            lease = self.hold(name)
+            if lease is not None:
                 try:
                     yield name
                 finally:
-                    # Touched again: a job that began later must see that this one was still there.
-                    with contextlib.suppress(OSError):
-                        os.utime(self.folder / name)
-                    os.close(descriptor)
+                    lease.release()
                 return
         raise HostUnfit(
             f"everything in {str(self.folder)!r} is held by other jobs",

@@ -52,7 +52,9 @@ def _must(*command: str) -> None:
         raise HostFault(f"{' '.join(command[:1])} failed: {done.stderr.strip() or done.returncode}", where=command[-1])
 
 
-def mount_new(image: Path, folder: Path, *, blanks: Path, size: int, inodes: int, uid: int, gid: int) -> None:
+def mount_new(
+    image: Path, folder: Path, *, blanks: Path, size: int, inodes: int, uid: int, gid: int, mode: int = 0o755
+) -> None:
     """Make an ext4 file system of exactly ``size`` bytes in ``image`` and mount it, owned by ``uid:gid``.
 
     No journal and no reserved blocks: it lives for one job. Nothing in it can be a device, a setuid program or
@@ -67,6 +69,7 @@ def mount_new(image: Path, folder: Path, *, blanks: Path, size: int, inodes: int
         folder.mkdir(mode=0o755)
         _mount(image, folder)
         os.chown(folder, uid, gid)
+        folder.chmod(mode)
     except OSError as error:
         raise HostFault(
             f"an output of {size} bytes could not be made: {error.strerror}",

@@ -10,18 +10,21 @@ import os
 import stat
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from runner import mounts
 from runner.budget import Budget
-from runner.engine import ContainerSpec, Engine, VolumeMount, VolumeSpec
+from runner.engine import ContainerSpec, Engine, FileKind, VolumeMount, VolumeSpec
 from runner.errors import HostFault
-from runner.job import Intake, IntakeRefusal
+from runner.job import Intake, IntakeRefusal, NameKind
 from runner.streams import IterableReader
+from runner.tally import Tally
 
 _BLOCK = 1 << 20
 _MAX_ENTRIES = 10_000
+_UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".swp")
 _PAGE = 4096
 """What a file system in memory gives out at a time."""
 
@@ -40,6 +43,7 @@ _TAR_KINDS = {
     tarfile.CHRTYPE: "a device",
     tarfile.BLKTYPE: "a device",
 }
+_SEVERAL = "a file with several links"
 
 
 class OutputPlace(Protocol):
@@ -49,6 +53,12 @@ class OutputPlace(Protocol):
     def mounted(self) -> Path | str:
         """Folder of the host, or name of a volume."""
 
+    def watching(self, kill: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
+        """While the container lives: ``kill`` is called, again and again, when the place holds more than it may."""
+
+    def overshoot(self) -> Tally | None:
+        """The most it was seen to hold where that is more than it may; None where it is not, or cannot be."""
+
     def take(self, name: str, target: Path) -> Intake:
         """Take the expected file out; only after the container is dead."""
 
@@ -57,10 +67,42 @@ def _kind(mode: int) -> str:
     return next((word for test, word in _KINDS if test(mode)), "not a regular file")
 
 
-def _count_entries(descriptor: int, expected: str) -> int:
+class _Others:
+    """The other entries of an output: how many, and what kinds of names they have."""
+
+    def __init__(self, expected: str) -> None:
+        self._expected = expected
+        self._kinds: set[NameKind] = set()
+        self.count = 0
+
+    @property
+    def kinds(self) -> tuple[NameKind, ...]:
+        return tuple(sorted(self._kinds))
+
+    def add(self, name: str, *, folder: bool) -> None:
+        if name != self._expected:
+            self.count += 1
+            self._kinds.add(NameKind.FOLDER if folder else kind_of_name(name, self._expected))
+
+
+def kind_of_name(name: str, expected: str) -> NameKind:
+    """How the name of a file differs from the one that was due."""
+    stem, extension = Path(expected).stem, Path(expected).suffix
+    if name.lower() == expected.lower():
+        return NameKind.LETTER_CASE
+    if name.startswith((f"{expected}.", f".{expected}")) and name.endswith(_UNFINISHED):
+        return NameKind.UNFINISHED
+    if name == stem or name.startswith((f"{stem}.", f"{expected}.")):
+        return NameKind.EXTENSION
+    return NameKind.STEM if extension and name.endswith(extension) else NameKind.OTHER
+
+
+def _look_around(descriptor: int, expected: str) -> _Others:
+    others = _Others(expected)
     with os.scandir(descriptor) as entries:
-        names = [entry.name for _, entry in zip(range(_MAX_ENTRIES), entries, strict=False)]
-    return len(names) - (expected in names)
+        for _, entry in zip(range(_MAX_ENTRIES), entries, strict=False):
+            others.add(entry.name, folder=entry.is_dir(follow_symlinks=False))
+    return others
 
 
 def _copy(source: int, target: Path, cap: int) -> int:
@@ -87,7 +129,7 @@ def take_file(folder: Path, name: str, target: Path, *, cap: int, full: bool) ->
     """
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        others = _count_entries(root, name)
+        others = _look_around(root, name)
         refuse = _Refusing(name, others=others, full=full)
         try:
             handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
@@ -104,14 +146,14 @@ def take_file(folder: Path, name: str, target: Path, *, cap: int, full: bool) ->
 class _Refusing:
     """Makes the intake of a file that is refused, or taken."""
 
-    def __init__(self, file: str, *, others: int, full: bool) -> None:
-        self._file, self._others, self._full = file, others, full
+    def __init__(self, file: str, *, others: _Others, full: bool) -> None:
+        self._intake = Intake(file=file, other_entries=others.count, other_names=others.kinds, full=full)
 
     def __call__(self, refusal: IntakeRefusal, detail: str = "") -> Intake:
-        return Intake(file=self._file, refusal=refusal, detail=detail, other_entries=self._others, full=self._full)
+        return replace(self._intake, refusal=refusal, detail=detail)
 
     def taken(self, size: int) -> Intake:
-        return Intake(file=self._file, size=size, other_entries=self._others, full=self._full)
+        return replace(self._intake, size=size)
 
 
 def _take_handle(handle: int, target: Path, *, cap: int, device: int, refuse: _Refusing) -> Intake:
@@ -124,7 +166,7 @@ def _take_handle(handle: int, target: Path, *, cap: int, device: int, refuse: _R
         return refuse(IntakeRefusal.SEVERAL_LINKS, f"a file with {facts.st_nlink} links")
     if facts.st_size > cap:
         return refuse(IntakeRefusal.TOO_LARGE, f"{facts.st_size} bytes of {cap} allowed")
-    source = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    source = _open_to_read(handle)
     try:
         size = _copy(source, target, cap)
     finally:
@@ -135,7 +177,28 @@ def _take_handle(handle: int, target: Path, *, cap: int, device: int, refuse: _R
     return refuse.taken(size)
 
 
-class LoopPlace:
+def _open_to_read(handle: int) -> int:
+    path, flags = f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(path, flags)
+    except PermissionError:  # without root its rights bind us; it is our own user's
+        Path(path).chmod(0o600)
+        return os.open(path, flags)
+
+
+class _HeldPlace:
+    """A place that cannot hold more than it may."""
+
+    def watching(self, kill: Callable[[], None]) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002
+        """Nothing has to be watched."""
+        return contextlib.nullcontext()
+
+    def overshoot(self) -> Tally | None:
+        """There is none."""
+        return None
+
+
+class LoopPlace(_HeldPlace):
     """A file system of the budget's size in a file, mounted on the host; needs root on Linux."""
 
     def __init__(self, image: Path, folder: Path, budget: Budget) -> None:
@@ -174,7 +237,7 @@ class LoopPlace:
 
 
 @contextlib.contextmanager
-def loop_place(desk: Path, *, name: str, budget: Budget, uid: int, gid: int) -> Iterator[LoopPlace]:
+def loop_place(desk: Path, *, name: str, budget: Budget, uid: int, gid: int, mode: int = 0o755) -> Iterator[LoopPlace]:
     """Make and mount an output; unmounted at the end, its file deleted with the desk.
 
     Args:
@@ -183,6 +246,7 @@ def loop_place(desk: Path, *, name: str, budget: Budget, uid: int, gid: int) -> 
         budget: Says how much it holds.
         uid: Who may write there.
         gid: As uid.
+        mode: Of the folder; 0o777 where it is not known who will write.
     """
     folder = desk / name
     mounts.mount_new(
@@ -193,6 +257,7 @@ def loop_place(desk: Path, *, name: str, budget: Budget, uid: int, gid: int) -> 
         inodes=budget.output_files,
         uid=uid,
         gid=gid,
+        mode=mode,
     )
     try:
         place = LoopPlace(desk / f"{name}.img", folder, budget)
@@ -202,7 +267,7 @@ def loop_place(desk: Path, *, name: str, budget: Budget, uid: int, gid: int) -> 
         mounts.unmount(folder)
 
 
-class VolumePlace:
+class VolumePlace(_HeldPlace):
     """A volume of the budget's size in memory, kept alive by a holder container of ours."""
 
     def __init__(self, engine: Engine, volume: str, holder: str, budget: Budget) -> None:
@@ -224,31 +289,58 @@ class VolumePlace:
 
     def _take_from(self, chunks: Iterable[bytes], name: str, target: Path) -> Intake:
         found: Intake | None = None
-        count, used = 0, 0
+        others = _Others(name)
+        count, used, linked, cut = 0, 0, False, False
         with tarfile.open(fileobj=IterableReader(chunks), mode="r|", bufsize=_BLOCK) as tar:
             for member in tar:
                 # The stream begins with the folder itself.
-                _, _, inside = member.name.partition("/")
+                inside = _inside(member.name)
                 if not inside:
                     continue
                 if member.size < 0:
                     raise tarfile.ReadError("a size below zero")
                 count += 1
                 used += -(-member.size // _PAGE) * _PAGE
+                if "/" not in inside:
+                    others.add(inside, folder=member.isdir())
                 if inside == name and found is None:
                     found = self._take_member(tar, member, name, target)
+                elif member.islnk() and _inside(member.linkname) == name:
+                    linked = True  # the stream holds a file once, under the first of its names
                 if used > self._cap or count > self._files:
+                    cut = True
                     break
         full = used > self._cap - _PAGE or count >= self._files - 1
-        found = found or Intake(file=name, refusal=IntakeRefusal.MISSING)
+        others_count = count - (found is not None)
+        found = found or self._unseen(name, cut=cut)
+        if found.refusal is None and (linked or cut):
+            target.unlink()
+            several = Intake(file=name, refusal=IntakeRefusal.SEVERAL_LINKS, detail=_SEVERAL)
+            found = several if linked else self._beside_too_much(name)
         return Intake(
             file=name, size=found.size, refusal=found.refusal, detail=found.detail,
-            other_entries=count - (found.refusal is not IntakeRefusal.MISSING), full=full,
+            other_entries=others_count, full=full, other_names=others.kinds,
         )  # fmt: skip
+
+    def _beside_too_much(self, name: str) -> Intake:
+        """More than can be written, so files with holes; what would have come after them was not looked at."""
+        detail = f"more than the {self._cap} bytes or {self._files} files allowed beside it"
+        return Intake(file=name, refusal=IntakeRefusal.TOO_LARGE, detail=detail)
+
+    def _unseen(self, name: str, *, cut: bool) -> Intake:
+        """What is not in the stream is not there, or is a socket: engines leave those out."""
+        facts = self._engine.read_file(self._holder, f"{HOLDER_MOUNT}/{name}", max_bytes=0)
+        if facts is None:
+            return Intake(file=name, refusal=IntakeRefusal.MISSING)
+        if cut:
+            return self._beside_too_much(name)
+        if facts.kind is not FileKind.OTHER:
+            raise HostFault("what the engine read of the output is not whole", where=f"{self._volume}: {name}")
+        return Intake(file=name, refusal=IntakeRefusal.NOT_REGULAR, detail="a socket")
 
     def _take_member(self, tar: tarfile.TarFile, member: tarfile.TarInfo, name: str, target: Path) -> Intake:
         if not member.isreg():
-            kind = "a file with several links" if member.islnk() else _TAR_KINDS.get(member.type, "not a regular file")
+            kind = _SEVERAL if member.islnk() else _TAR_KINDS.get(member.type, "not a regular file")
             refusal = IntakeRefusal.SEVERAL_LINKS if member.islnk() else IntakeRefusal.NOT_REGULAR
             return Intake(file=name, refusal=refusal, detail=kind)
         if member.size > self._cap:
@@ -260,6 +352,11 @@ class VolumePlace:
             while chunk := source.read(_BLOCK):
                 sink.write(chunk)
         return Intake(file=name, size=member.size)
+
+
+def _inside(name: str) -> str:
+    """A name of the stream without the folder that all of it is in."""
+    return name.partition("/")[2]
 
 
 HOLDER_MOUNT = "/hold"
@@ -285,6 +382,7 @@ def volume_place(
     budget: Budget,
     uid: int,
     gid: int,
+    mode: int = 0o700,
     put_away: Callable[[Callable[[], None]], None] = lambda action: action(),
 ) -> Iterator[VolumePlace]:
     """Make a volume and its holder; both gone at the end.
@@ -297,11 +395,12 @@ def volume_place(
         budget: Says how much it holds.
         uid: Who may write there.
         gid: As uid.
+        mode: Of the folder; 0o777 where it is not known who will write.
         put_away: Does what removes them, now or later.
     """
     spec = holder_spec(image=helper, name=f"{name}-hold", volume=name, labels=labels, uid=uid, gid=gid)
     volume = VolumeSpec(
-        name=name, labels=labels, size=budget.output_bytes, inodes=budget.output_files, uid=uid, gid=gid
+        name=name, labels=labels, size=budget.output_bytes, inodes=budget.output_files, uid=uid, gid=gid, mode=mode
     )  # fmt: skip
     holder = ""
     try:

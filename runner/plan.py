@@ -10,11 +10,10 @@ from runner.budget import Budget
 from runner.challenge import Invocation, Limits, Task
 from runner.dataset import Case
 from runner.job import EXECUTION_CONTRACT, Cut, CutKind, Job
+from runner.policy import STRICT, Policy, facts_of
 from runner.quantities import show_bytes, show_seconds
 from runner.settings import Ceiling
 
-_OPEN_FILES = 4096
-_LOG_BYTES = 3 << 20
 _SHORT = {CutKind.PREFIX: "cut", CutKind.ALTERED_FUTURE: "altered"}
 
 
@@ -42,7 +41,9 @@ def _tightest(rule: _Amount, *ceilings: _Amount | None) -> _Amount:
     return min(rule, *(rule if ceiling is None else ceiling for ceiling in ceilings))
 
 
-def budget_for(limits: Limits, ceiling: Ceiling, host: HostSize, *, media_seconds: float) -> Budget:
+def budget_for(
+    limits: Limits, ceiling: Ceiling, host: HostSize, *, media_seconds: float, policy: Policy = STRICT
+) -> Budget:
     """The challenge's limits for a case, tightened by what this host gives.
 
     Args:
@@ -50,6 +51,7 @@ def budget_for(limits: Limits, ceiling: Ceiling, host: HostSize, *, media_second
         ceiling: The settings'.
         host: The engine's host.
         media_seconds: Length of the case.
+        policy: Says how many files may be open and how much log is kept.
     """
     memory = _tightest(limits.memory, ceiling.memory, host.memory)
     return Budget(
@@ -62,8 +64,8 @@ def budget_for(limits: Limits, ceiling: Ceiling, host: HostSize, *, media_second
         output_bytes=_tightest(limits.output, ceiling.output),
         output_files=limits.output_files,
         tmp=_tightest(limits.tmp, ceiling.tmp, memory),
-        open_files=_OPEN_FILES,
-        log_bytes=_LOG_BYTES,
+        open_files=policy.open_files,
+        log_bytes=policy.log_bytes,
     )
 
 
@@ -106,6 +108,7 @@ def plan_job(
     case_hash: str,
     image_id: str,
     budget: Budget,
+    policy: Policy = STRICT,
     cut: Cut | None = None,
     donor_hash: str = "",
     repeat: int = 0,
@@ -121,6 +124,7 @@ def plan_job(
         case_hash: Hash of the case's inputs.
         image_id: The pinned image.
         budget: The full case's, also for a cut.
+        policy: What the container is held to.
         cut: The view; None: the full sequence.
         donor_hash: Hash of the case whose frames an altered future shows.
         repeat: 0 for the run that is judged, 1, 2, … for its repetitions.
@@ -134,6 +138,7 @@ def plan_job(
         "task": task_name,
         "file": task.format.file,
         "budget": dataclasses.asdict(budget),
+        "policy": facts_of(policy),
         "case": case_hash,
         "cut": dataclasses.asdict(cut) if cut else None,
         "donor": donor_hash,

@@ -15,7 +15,7 @@ from runner.dataset import Case
 from runner.engine import ImageFacts
 from runner.errors import HostUnfit
 from runner.execute import Bench, View, run_job
-from runner.job import IntakeRefusal, Job, JobResult
+from runner.job import IntakeRefusal, Job, JobResult, KillReason
 from runner.seccomp import DOORS
 from runner.workspace import neutral_name
 
@@ -23,6 +23,9 @@ PROBE_BUDGET = Budget(
     run_time=30.0, memory=256 << 20, shm=16 << 20, cpus=1.0, gpus=0, pids=64, output_bytes=8 << 20, output_files=64,
     tmp=16 << 20, open_files=1024, log_bytes=64 << 10,
 )  # fmt: skip
+
+_OTHER_RUNTIMES_PIDS = 512
+"""A runtime that is a kernel of its own, as runsc is, counts its threads too: with 64 it ends with exit code 2."""
 
 _MARKER = "marker.txt"
 _SIGHT = """
@@ -66,6 +69,8 @@ def ask(
         budget: What it may use.
         marker: Text of the one file of its input.
     """
+    if bench.policy.runtime:
+        budget = replace(budget, pids=max(budget.pids, _OTHER_RUNTIMES_PIDS))
     inputs = scratch / neutral_name()
     inputs.mkdir(parents=True)
     (inputs / _MARKER).write_text(marker, encoding="ascii")
@@ -88,6 +93,8 @@ def ask(
 def sees_our_folders(bench: Bench, helper: ImageFacts, *, scratch: Path) -> bool:
     """True where a container sees what we lay out and we see what it writes, in an output of the size we gave.
 
+    An output that is only watched has no size of its own; for that ask ``flood_stopped_at``.
+
     Raises:
         HostUnfit: It does not even see its input, so no way of output can help.
     """
@@ -108,7 +115,27 @@ def sees_our_folders(bench: Bench, helper: ImageFacts, *, scratch: Path) -> bool
             remedy="name a folder that both see with workspace: in the settings, or PROCTOR_WORKSPACE",
         )
     size = seen.get("output_bytes")
-    return isinstance(size, int) and size <= PROBE_BUDGET.output_bytes
+    return bench.watched or (isinstance(size, int) and size <= PROBE_BUDGET.output_bytes)
+
+
+_FLOOD = """
+import sys, time
+for number in range(64):
+    with open(f"{sys.argv[2]}-{number}", "wb") as sink:
+        for _ in range(8):
+            sink.write(b"x" * (1 << 20))
+time.sleep(5)
+"""
+"""Writes 512 MiB, in files that are each as large as the whole output may be, and waits to be stopped."""
+
+
+def flood_stopped_at(bench: Bench, helper: ImageFacts, *, scratch: Path) -> int | None:
+    """Bytes found of a container that wrote as fast as it could, to an output that is watched; None: not stopped."""
+    budget = replace(PROBE_BUDGET, output_files=256)
+    result = ask(bench, helper, _FLOOD, scratch=scratch, budget=budget).result
+    if result.killed is not KillReason.OUTPUT or result.overshoot is None:
+        return None
+    return result.overshoot.bytes
 
 
 def open_doors(bench: Bench, helper: ImageFacts, *, scratch: Path) -> tuple[str, ...]:
@@ -123,3 +150,8 @@ def open_doors(bench: Bench, helper: ImageFacts, *, scratch: Path) -> tuple[str,
 def by_volume(bench: Bench, helper: ImageFacts) -> Bench:
     """The same bench with outputs in volumes held by our helper."""
     return replace(bench, helper=helper.id)
+
+
+def by_watching(bench: Bench) -> Bench:
+    """The same bench with outputs in plain folders that are watched."""
+    return replace(bench, helper="", watched=True)

@@ -1,4 +1,4 @@
-"""The policy: what a container may see and use, and nothing else. Pure.
+"""One container's description: what it may see and use by policy and budget, and nothing else. Pure.
 
 Whatever the image says of itself (USER, VOLUME, HEALTHCHECK, ENV, labels) can make this stricter or change nothing.
 """
@@ -8,31 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.budget import Budget
-from runner.engine import Bind, ContainerSpec, GpuRequest, ImageFacts, LogLimit, Tmpfs, VolumeMount
+from runner.engine import Bind, ContainerSpec, ImageFacts, LogLimit, Tmpfs, VolumeMount
+from runner.gpu import access
 from runner.job import Job
-
-_COVER_BYTES = 16 << 20
-_COVER_INODES = 4096
-_TMP_INODES = 65536
-_LOG_FILES = 3
-
-_HOME = {"HOME": "/tmp", "USER": "participant", "LOGNAME": "participant", "PYTHONUNBUFFERED": "1"}  # noqa: S108  the container's own /tmp
-_CACHES = {
-    "XDG_CACHE_HOME": "/tmp/.cache",  # noqa: S108
-    "MPLCONFIGDIR": "/tmp/.cache/matplotlib",  # noqa: S108
-    "NUMBA_CACHE_DIR": "/tmp/.cache/numba",  # noqa: S108
-    "TRITON_CACHE_DIR": "/tmp/.cache/triton",  # noqa: S108
-    "TORCHINDUCTOR_CACHE_DIR": "/tmp/.cache/inductor",  # noqa: S108
-}
-"""Where libraries write at run time; an image's own setting wins, since it may point at files it carries."""
-
-_LOADER = ("LD_AUDIT", "LD_PRELOAD")
+from runner.policy import Policy, Processors
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seat:
-    """What one run is given on this host: who it runs as, what it sees, where it writes, which device it holds.
+    """What one run is given on this host: who it runs as, what it sees, where it writes, which devices it holds.
 
     Attributes:
         name: Container name, random.
@@ -42,7 +26,8 @@ class Seat:
         view: Folder of the host with the input, mounted read-only.
         input_name: Name of the case's input in it; neutral.
         output: Folder of the host, or volume, that is written to.
-        gpu: UUID of the device, None for none.
+        gpus: UUIDs of the devices it holds.
+        gpu_access: How the engine is asked for them; told where there are some.
         cpuset: Processors such as ``0-1``; None: a quota.
         seccomp: A profile in place of the engine's own; None: the engine's.
     """
@@ -54,7 +39,8 @@ class Seat:
     view: Path
     input_name: str
     output: Path | str
-    gpu: str | None = None
+    gpus: tuple[str, ...] = ()
+    gpu_access: access.GpuAccess = access.GpuAccess.AUTO
     cpuset: str | None = None
     seccomp: str | None = None
 
@@ -75,24 +61,19 @@ def expand(arguments: tuple[str, ...], *, job: Job, name: str) -> tuple[str, ...
     return tuple(filled)
 
 
-def _environment(job: Job, image: ImageFacts, gpu: str | None) -> dict[str, str]:
-    own = {line.partition("=")[0] for line in image.environment}
-    values = {key: value for key, value in _CACHES.items() if key not in own}
-    values |= _HOME
+def _environment(policy: Policy, job: Job, image: ImageFacts, seat: Seat) -> dict[str, str]:
+    own = {name: value for name, _, value in (line.partition("=") for line in image.environment)}
+    values = {key: value for key, value in policy.caches.items() if key not in own}
+    values |= policy.environment
     values["PROCTOR_TASK"] = job.task
-    values["NVIDIA_VISIBLE_DEVICES"] = gpu or "void"
-    if gpu:
-        values["NVIDIA_DRIVER_CAPABILITIES"] = "compute,utility"
-        # The toolkit's hooks run on the host with the container's environment (CVE-2025-23266).
-        values |= {key: "" for key in own if key in _LOADER}
-    return values
+    return values | access.environment(own, seat.gpus, seat.gpu_access)
 
 
-def _cover(image: ImageFacts, job: Job) -> tuple[Tmpfs, ...]:
+def _cover(policy: Policy, image: ImageFacts, job: Job) -> tuple[Tmpfs, ...]:
     """A small tmpfs over each VOLUME: it would otherwise be a hole to the host's disk without a limit."""
     ours = {_clean(job.input_mount), _clean(job.output_mount), "/tmp"}  # noqa: S108
     return tuple(
-        Tmpfs(target=path, size=_COVER_BYTES, inodes=_COVER_INODES, mode=0o1777, executable=False)
+        Tmpfs(target=path, size=policy.cover_bytes, inodes=policy.cover_inodes, mode=0o1777, executable=False)
         for path in sorted({_clean(volume) for volume in image.volumes} - ours)
     )
 
@@ -102,14 +83,11 @@ def _clean(path: str) -> str:
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
-def _tmp(budget: Budget) -> Tmpfs:
-    return Tmpfs(target="/tmp", size=budget.tmp, inodes=_TMP_INODES, mode=0o1777, executable=True)  # noqa: S108
-
-
-def container_spec(*, job: Job, image: ImageFacts, seat: Seat) -> ContainerSpec:
+def container_spec(*, policy: Policy, job: Job, image: ImageFacts, seat: Seat) -> ContainerSpec:
     """The one place where a participant's container is described.
 
     Args:
+        policy: What every container of the run is held to.
         job: What is run.
         image: The pinned image's facts; untrusted.
         seat: What this host gives it.
@@ -123,26 +101,35 @@ def container_spec(*, job: Job, image: ImageFacts, seat: Seat) -> ContainerSpec:
         volumes.append(VolumeMount(volume=seat.output, target=job.output_mount, read_only=False))
     # A volume in memory is charged to its writer; the output's size is given on top, so that memory means memory.
     extra = budget.output_bytes if volumes else 0
+    tmp = Tmpfs(target="/tmp", size=budget.tmp, inodes=policy.tmp_inodes, mode=0o1777, executable=True)  # noqa: S108
+    # A cpuset without a quota: a quota pauses a program for most of its period once it is used up.
+    cpuset = seat.cpuset if policy.processors is Processors.CPUSET else None
+    given = access.grant(seat.gpus, seat.gpu_access)
     return ContainerSpec(
         image_id=job.image_id,
         name=seat.name,
         labels=seat.labels,
         command=expand(job.arguments, job=job, name=seat.input_name) or None,
-        environment=_environment(job, image, seat.gpu),
-        user=f"{seat.uid}:{seat.gid}",
+        environment=_environment(policy, job, image, seat),
+        user=image.user if policy.image_user else f"{seat.uid}:{seat.gid}",
+        network=policy.network,
+        read_only=policy.read_only,
+        cap_add=policy.capabilities,
         binds=tuple(binds),
         volumes=tuple(volumes),
-        tmpfs=(_tmp(budget), *_cover(image, job)),
+        tmpfs=(tmp, *_cover(policy, image, job)),
         memory=budget.memory + extra,
         shm=budget.shm,
-        cpus=None if seat.cpuset else budget.cpus,
-        cpuset=seat.cpuset,
+        cpus=None if cpuset else budget.cpus,
+        cpuset=cpuset,
         pids=budget.pids,
         open_files=budget.open_files,
         file_size=max(budget.output_bytes, budget.tmp),
-        log=LogLimit(size=max(1 << 10, budget.log_bytes // _LOG_FILES), files=_LOG_FILES),
+        log=LogLimit(size=max(1 << 10, budget.log_bytes // policy.log_files), files=policy.log_files),
+        runtime=given.runtime or policy.runtime,
         security_opt=("no-new-privileges:true", *((f"seccomp={seat.seccomp}",) if seat.seccomp else ())),
-        gpus=GpuRequest(device_ids=(seat.gpu,)) if seat.gpu else None,
+        gpus=given.request,
+        cdi_devices=given.cdi,
     )
 
 
@@ -169,14 +156,18 @@ def unkept(spec: ContainerSpec, kept: Mapping[str, Limit]) -> tuple[str, ...]:
         "open_files": spec.open_files,
         "file_size": spec.file_size,
         "network": spec.network,
-        "user": spec.user,
+        "user": spec.user or None,
         "read_only": spec.read_only,
         "privileged": False,
         "cap_drop": ",".join(sorted(spec.cap_drop)),
+        "cap_add": ",".join(sorted(spec.cap_add)) or None,
+        "runtime": spec.runtime,
         "no_new_privileges": True,
+        "gpus": ",".join((*(spec.gpus.device_ids if spec.gpus else ()), *spec.cdi_devices)) or None,
     }
+    never = ("gpus",) if spec.cap_add else ("gpus", "cap_add")
     return tuple(
         f"{name} is {kept.get(name)!r} where {value!r} was asked for"
         for name, value in asked.items()
-        if value is not None and kept.get(name) != value
+        if kept.get(name) != value and (value is not None or name in never)
     )

@@ -10,6 +10,8 @@ from pydantic import Field
 
 from runner.challenge.section import Section
 from runner.errors import UsageError
+from runner.gpu.access import GpuAccess
+from runner.policy import PolicyName, Processors
 from runner.quantities import Bytes, Seconds
 from runner.workspace import default_root
 from runner.yaml_text import parse_model, read_text
@@ -23,6 +25,7 @@ class OutputMethod(StrEnum):
     AUTO = "auto"
     LOOP = "loop"
     VOLUME = "volume"
+    WATCH = "watch"
 
 
 class Ceiling(Section):
@@ -35,6 +38,8 @@ class Ceiling(Section):
     pids: int | None = Field(default=None, ge=16)
     output: Bytes | None = Field(default=None, ge=1 << 20)
     tmp: Bytes | None = Field(default=None, ge=1 << 20)
+    image_size: Bytes = Field(default=50 << 30, ge=1 << 20)
+    policy: PolicyName | None = None
 
 
 class Settings(Section):
@@ -45,10 +50,17 @@ class Settings(Section):
         workspace: Where views and outputs live while jobs run; the engine must see it.
         jobs: Containers at once; 1 times every container alone.
         output: How the output folder is held to its size.
+        processors: ``quota`` of all processors, or ``cpuset``: whole ones of each job's own, for even run times.
+        runtime: OCI runtime the engine runs containers with, such as ``runsc``; empty: its own.
+        gpu_access: How the engine is asked for a GPU: ``device-request``, ``nvidia-runtime`` or ``cdi``; ``auto``: as
+            it offers.
         ceiling: The most this host gives any job.
         host_retries: How often a job is tried again after the host failed.
         pull_deadline: How long a pull may take.
         build_deadline: How long a build may take.
+        build_memory: Bytes that each step of a build may use; BuildKit cannot hold a build to it.
+        keep_free: Bytes that should stay free on the engine's disk; images that we brought there and that can be had
+            again are removed for it, the least recently used first.
         helper_base: Image with Python 3 that our helper image is made of; empty: proctor-base:1, else python:3.11-slim.
     """
 
@@ -56,10 +68,15 @@ class Settings(Section):
     workspace: Path = Field(default_factory=default_root)
     jobs: int = Field(default=1, ge=1)
     output: OutputMethod = OutputMethod.AUTO
+    processors: Processors = Processors.QUOTA
+    runtime: str = ""
+    gpu_access: GpuAccess = GpuAccess.AUTO
     ceiling: Ceiling = Ceiling()
     host_retries: int = Field(default=2, ge=0)
     pull_deadline: Seconds = 3600.0
     build_deadline: Seconds = 3600.0
+    build_memory: Bytes = Field(default=8 << 30, ge=6 << 20)
+    keep_free: Bytes = Field(default=20 << 30, ge=0)
     helper_base: str = ""
 
 

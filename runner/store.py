@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from runner.errors import HostFault, UsageError
+from runner.safe_text import inert_json
 from runner.submissions import slug_of
 
 try:
@@ -67,8 +68,9 @@ def _forget_halves(path: Path) -> None:
 
 
 def write_value(path: Path, value: object) -> None:
-    """Write one of our frozen values as JSON."""
-    write_whole(path, _adapter(type(value)).dump_json(value, indent=1) + b"\n")
+    """Write one of our frozen values as JSON; what strangers named in it is harmless on a terminal."""
+    text = _adapter(type(value)).dump_json(value, indent=1).decode()
+    write_whole(path, inert_json(text).encode() + b"\n")
 
 
 def read_value(path: Path, kind: type[T]) -> T:
@@ -134,6 +136,10 @@ class RunFolder:
     def image(self, submission: str) -> Path:
         """The pinned image of a submission, by slug."""
         return self.root / "submissions" / submission / "image.json"
+
+    def preflight(self, submission: str) -> Path:
+        """What was found in that image before it ran."""
+        return self.root / "submissions" / submission / "preflight.json"
 
     def task(self, submission: str, task: str) -> Path:
         """Folder of a submission's task."""

@@ -40,10 +40,17 @@ _BLAME = {
 
 @dataclass(frozen=True, kw_only=True)
 class Hint:
-    """The likely cause and how to mend it; decides nothing."""
+    """The likely cause and how to mend it; decides nothing.
+
+    Attributes:
+        cause: What is likely behind a verdict.
+        fix: What to do.
+        slug: Its entry in the catalogue of known failures; empty where it comes from elsewhere.
+    """
 
     cause: str
     fix: str
+    slug: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

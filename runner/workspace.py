@@ -1,7 +1,12 @@
-"""Where jobs' views and outputs live while they run: neutral random names, one folder a runner, swept when it died."""
+"""Where jobs' views and outputs live while they run: neutral random names, one folder a runner, swept when it died.
+
+Beside each folder lies the record of whose it is, a symbolic link whose target is the owner's text: it is made whole by
+one system call, before the folder, and goes after it. A runner that is killed at any moment leaves nothing unrecorded.
+"""
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -12,7 +17,7 @@ from pathlib import Path
 from runner import mounts
 from runner.ownership import Owner
 
-_OWNER_FILE = "owner"
+_RECORD = re.compile(r"([0-9a-f]{16})\.owner")
 
 
 def neutral_name() -> str:
@@ -41,15 +46,18 @@ def discard(folder: Path) -> None:
     """Unmount what is mounted below a folder and delete it, whatever a container left there."""
     for point in mounts.mounted_below(folder):
         mounts.unmount(point)
-    if (folder / _OWNER_FILE).is_file():
-        # Last: what a runner that is killed in the middle of this leaves must still be known to be its own.
-        for path in folder.iterdir():
-            if path.is_dir() and not path.is_symlink():
-                _delete(path)
-            elif path.name != _OWNER_FILE:
-                with contextlib.suppress(OSError):
-                    path.unlink()
     _delete(folder)
+
+
+def discard_workspace(folder: Path) -> None:
+    """Discard a runner's folder, and then the record of whose it is, which stays while anything of the folder does."""
+    discard(folder)
+    if not folder.exists():
+        _record_of(folder).unlink(missing_ok=True)
+
+
+def _record_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.owner")
 
 
 def _delete(folder: Path) -> None:
@@ -67,17 +75,17 @@ def open_workspace(root: Path, owner: Owner) -> Iterator[Workspace]:
     """This runner's folder below the host's workspace, removed at the end."""
     root.mkdir(parents=True, exist_ok=True, mode=0o711)
     folder = root.resolve() / neutral_name()  # an engine takes no relative path
-    folder.mkdir(mode=0o711)
-    (folder / _OWNER_FILE).write_text(str(owner), encoding="ascii")
+    _record_of(folder).symlink_to(str(owner))
     try:
+        folder.mkdir(mode=0o711)
         yield Workspace(folder=folder)
     finally:
-        discard(folder)
+        discard_workspace(folder)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Leftover:
-    """A folder of a runner, and what its owner file says."""
+    """A folder of a runner, made or not yet, and what its record says of its owner."""
 
     folder: Path
     owner: str
@@ -88,12 +96,13 @@ def leftovers(root: Path, observer: Owner) -> tuple[Leftover, ...]:
     if not root.is_dir():
         return ()
     found = []
-    for folder in sorted(p for p in root.iterdir() if p.is_dir() and (p / _OWNER_FILE).is_file()):
-        text = (folder / _OWNER_FILE).read_text(encoding="ascii", errors="replace")
-        owner = Owner.parse(text)
-        if owner == observer:
+    for record in sorted(root.iterdir()):
+        name = _RECORD.fullmatch(record.name)
+        if name is None or not record.is_symlink():
             continue
-        found.append(Leftover(folder=folder, owner=text))
+        text = str(record.readlink())
+        if Owner.parse(text) != observer:
+            found.append(Leftover(folder=root / name[1], owner=text))
     return tuple(found)
 
 

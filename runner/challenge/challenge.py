@@ -14,6 +14,7 @@ from runner.challenge.privacy import Feedback, Publish
 from runner.challenge.ranking import RankingRule
 from runner.challenge.scoring import MissingCase, Primary
 from runner.challenge.section import Section
+from runner.policy import PolicyName
 
 
 class Platform(StrEnum):
@@ -66,6 +67,7 @@ class Challenge(Section):
         name: A short name, letters, digits and dashes.
         version: Printed beside every score.
         platform: What images must be built for; images are compared with this, never with the machine at hand.
+        policy: ``compatible`` lets images be root and write their own tree; ``strict`` does not.
         reference_hardware: Free text, printed beside every time.
         tasks: By name.
         ranking: How scores become ranks.
@@ -78,6 +80,7 @@ class Challenge(Section):
     cases: CaseFiles
     invocation: Invocation
     limits: Limits
+    policy: PolicyName = PolicyName.STRICT
     reference_hardware: str = ""
     causality: CausalityRule
     tasks: dict[str, Task] = Field(min_length=1)

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from runner.challenge.section import Section
 
 
@@ -12,8 +14,12 @@ class RankingRule(Section):
         method: The two verbs in their order.
         ties: ``min``: ties take the smallest rank; ``average``: their mean.
         precision: Decimals the aggregate is rounded to before it is ranked; float noise must not split ties.
+        alpha: Of ``test_based``: a submission beats another where p is at most so much.
+        adjust: Of ``test_based``: ``none``, or ``holm`` over all ordered pairs.
     """
 
-    method: Literal["mean_then_rank", "median_then_rank", "rank_then_mean", "rank_then_median"]
+    method: Literal["mean_then_rank", "median_then_rank", "rank_then_mean", "rank_then_median", "test_based"]
     ties: Literal["min", "average"] = "min"
     precision: int = 6
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+    adjust: Literal["none", "holm"] = "none"

@@ -28,6 +28,7 @@ COMMANDS = {
     "resume": Entry("runner.cli.resume", _ORGANISERS),
     "status": Entry("runner.cli.status", _ORGANISERS),
     "score": Entry("runner.cli.score", _ORGANISERS),
+    "rank": Entry("runner.cli.rank", _ORGANISERS),
     "report": Entry("runner.cli.report", _ORGANISERS),
     "init": Entry("runner.cli.init", _PARTICIPANTS),
     "check": Entry("runner.cli.check", _PARTICIPANTS),

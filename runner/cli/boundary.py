@@ -59,22 +59,14 @@ def _usage_code(error: Exception) -> int:
 
 def tell_error(error: RunnerError) -> None:
     """Say what, where, and what to do next, on the error stream."""
-    from runner.cli.screen import error_console
+    from runner.cli.screen import error_console, safe
 
     console = error_console()
-    console.print(f"[bold red]error[/] {_safe(error.what)}", highlight=False)
+    console.print(f"[bold red]error[/] {safe(error.what)}", highlight=False)
     if error.where:
-        console.print(f"  [dim]where[/] {_safe(error.where)}", highlight=False)
+        console.print(f"  [dim]where[/] {safe(error.where)}", highlight=False)
     if error.remedy:
-        console.print(f"  [dim]next [/] {_safe(error.remedy)}", highlight=False)
-
-
-def _safe(text: str) -> str:
-    from rich.markup import escape
-
-    from runner.safe_text import for_terminal
-
-    return escape(for_terminal(text))
+        console.print(f"  [dim]next [/] {safe(error.remedy)}", highlight=False)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from runner.cli.options import Json, Set, Settings, flags_of
+from runner.cli.options import Json, Network, Set, Settings, flags_of, network_of
 
 if TYPE_CHECKING:
     from runner.pipeline.check import CheckReport, Stage
@@ -24,6 +24,7 @@ def check(
     build_arg: Annotated[
         list[str] | None, typer.Option("--build-arg", help="For a folder's Dockerfile.", metavar="NAME=VALUE")
     ] = None,
+    build_network: Network = "default",
     require_gpu: Annotated[
         bool, typer.Option("--require-gpu", help="End with 3 where this machine has no GPU.")
     ] = False,
@@ -45,6 +46,7 @@ def check(
     request = flow.CheckRequest(
         image=image, challenge=challenge, data=data, keep=keep, settings_file=settings, flags=flags_of(set_),
         require_gpu=require_gpu, build_arguments=flags_of(build_arg),
+        build_network=network_of(build_network),
     )  # fmt: skip
     with stop_on_signals() as stop, checking(stop, quiet=json) as (observe, tell):
         report = flow.check(request, connect=lambda url: connect(url or None), stop=stop, observe=observe, tell=tell)
@@ -53,17 +55,15 @@ def check(
 
 
 def _show(report: "CheckReport", *, as_json: bool) -> None:
-    from runner.cli.screen import console, safe
+    from runner.cli.screen import console, safe, show_json
 
     out = console()
     if as_json:
-        import json
-
-        out.print_json(json.dumps(_value(report)), highlight=False)
+        show_json(_value(report))
         return
     for lack in report.lacks:
         out.print(f"  [dim]{safe(lack)}[/]")
-    version = f"challenge {report.challenge} {report.version}, digest {report.digest[:12]}"
+    version = safe(f"challenge {report.challenge} {report.version}, digest {report.digest[:12]}")
     untested = f", not tested: {safe(', '.join(report.not_tested))}" if report.not_tested else ""
     if report.accepted:
         out.print(f"[bold green]accepted[/]{untested}  [dim]{version}[/]")
@@ -83,5 +83,7 @@ def _value(report: "CheckReport") -> dict[str, object]:
 def _stage_value(stage: "Stage") -> dict[str, object]:
     return {
         "name": stage.name, "state": stage.state.value, "sentence": stage.sentence,
-        "hints": [{"cause": hint.cause, "fix": hint.fix} for hint in stage.hints], "log": stage.log,
+        "hints": [{"slug": hint.slug, "cause": hint.cause, "fix": hint.fix} for hint in stage.hints],
+        "log": stage.log,
+        "notes": list(stage.notes),
     }  # fmt: skip

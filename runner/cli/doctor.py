@@ -12,7 +12,7 @@ def doctor(settings: Settings = None, set_: Set = None, json: Json = False) -> N
 
     Exit codes: 0 fit, 3 something must be mended.
     """
-    from runner.cli.screen import console, safe
+    from runner.cli.screen import console, safe, show_json
     from runner.doctor.examine import examine
     from runner.doctor.findings import Finding, State
     from runner.engine.docker import connect
@@ -29,10 +29,8 @@ def doctor(settings: Settings = None, set_: Set = None, json: Json = False) -> N
                 out.print(f"  {'':<20}[bold]mend[/] {safe(finding.remedy)}")
     problems = sum(finding.state is State.PROBLEM for finding in found)
     if json:
-        import json as text
-
         rows = [{"name": f.name, "state": f.state.value, "sentence": f.sentence, "remedy": f.remedy} for f in found]
-        out.print_json(text.dumps(rows), highlight=False)
+        show_json(rows)
     else:
         out.print("[bold green]this host is fit[/]" if not problems else f"[bold red]{problems} to mend[/]")
     raise typer.Exit(3 if problems else 0)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from runner.cli.options import Json, Set, Settings, flags_of
+from runner.cli.options import Json, Network, Set, Settings, flags_of, network_of
 
 
 def evaluate(
@@ -22,6 +22,11 @@ def evaluate(
     seed: Annotated[
         int | None, typer.Option(help="The secret seed of the causality check; default: drawn and kept.")
     ] = None,
+    build_untrusted: Annotated[
+        bool,
+        typer.Option("--build-untrusted", help="Build submissions that are folders; says what it risks."),
+    ] = False,
+    build_network: Network = "default",
     set_: Set = None,
     json: Json = False,
 ) -> None:
@@ -39,7 +44,7 @@ def evaluate(
 
     request = EvaluateRequest(
         challenge=challenge, data=data, submissions=submissions, out=out, settings_file=settings, flags=flags_of(set_),
-        allow_cpu=allow_cpu, seed=seed,
+        allow_cpu=allow_cpu, seed=seed, build_untrusted=build_untrusted, build_network=network_of(build_network),
     )  # fmt: skip
     with stop_on_signals() as stop, watching(stop) as observe:
         finished = flow.evaluate(request, connect=lambda url: connect(url or None), stop=stop, observe=observe)

@@ -29,5 +29,7 @@ def init(
 
 
 def _values(rows: list[tuple[str, str]], title: str) -> dict[str, str]:
-    table = "\n".join(f"| {name} | {value} |" for name, value in rows)
-    return {"title": title, "rules": f"| what | rule |\n|---|---|\n{table}"}
+    from runner.safe_text import for_markdown, for_plain
+
+    table = "\n".join(f"| {for_markdown(name)} | {for_markdown(value)} |" for name, value in rows)
+    return {"title": for_plain(title), "heading": for_markdown(title), "rules": f"| what | rule |\n|---|---|\n{table}"}

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from runner.errors import UsageError
+
+if TYPE_CHECKING:
+    from runner.images import BuildNetwork
 
 Settings = Annotated[
     Path | None, typer.Option("--settings", help="Settings of this host, YAML.", metavar="FILE", show_default=False)
@@ -18,6 +21,9 @@ Set = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout; progress stays on stderr.")]
+Network = Annotated[
+    str, typer.Option("--build-network", help="What a folder's build may reach.", metavar="default|none|host")
+]
 Run = Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)]
 
 
@@ -34,3 +40,18 @@ def flags_of(pairs: Sequence[str] | None) -> dict[str, str]:
             raise UsageError(f"--set {pair!r} is not KEY=VALUE", remedy="write it like --set jobs=2")
         flags[key.strip()] = value.strip()
     return flags
+
+
+def network_of(text: str) -> "BuildNetwork":
+    """What ``--build-network`` says.
+
+    Raises:
+        UsageError: It is none of the three words.
+    """
+    from runner.images import BuildNetwork
+
+    try:
+        return BuildNetwork(text)
+    except ValueError as error:
+        words = ", ".join(network.value for network in BuildNetwork)
+        raise UsageError(f"--build-network {text!r} is not known", remedy=f"give one of: {words}") from error

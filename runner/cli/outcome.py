@@ -1,15 +1,14 @@
 """What commands that finish a run have in common: watching it, showing what came of it."""
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
-from runner.cli.screen import ProgressScreen, board_table, console, error_console, safe
+from runner.cli.screen import ProgressScreen, board_table, console, error_console, safe, show_json
 from runner.errors import HostFault, Interrupted
-from runner.pipeline.check import Stage, StageState
+from runner.pipeline.check import Stage, StageState, without_run
 from runner.pipeline.evaluate import Finished
-from runner.pipeline.events import Event, Observer, Step
+from runner.pipeline.events import Event, HostFailed, Observer, Step
 from runner.pipeline.publish import standings_value
 
 
@@ -31,7 +30,7 @@ def show_finished(finished: Finished, *, as_json: bool) -> int:
     out, err = console(), error_console()
     pending = finished.standings.pending
     if as_json:
-        out.print_json(json.dumps(standings_value(finished.record, finished.standings)), highlight=False)
+        show_json(standings_value(finished.record, finished.standings))
     elif not pending:
         for board in finished.standings.boards:
             out.print(board_table(board))
@@ -48,13 +47,16 @@ def show_finished(finished: Finished, *, as_json: bool) -> int:
 
 @contextmanager
 def checking(stop: threading.Event, *, quiet: bool) -> Iterator[tuple[Observer, Callable[[Stage], None]]]:
-    """Shows the stages of a check as they end; on a terminal also what is being done."""
+    """Shows the stages of a check as they end, and what the host failed at; on a terminal also what is being done."""
     out, err = console(), error_console()
     with err.status("starting") if err.is_terminal else nullcontext() as spinner:
 
         def observe(event: Event) -> None:
             if spinner is not None and isinstance(event, Step):
                 spinner.update(safe(event.text))
+            if isinstance(event, HostFailed):
+                rest = "tried again" if event.again else "given up"
+                err.print(f"[yellow]host[/] case {safe(event.case)}: {safe(without_run(event.text))}; {rest}")
             if stop.is_set():
                 raise Interrupted("stopped")
 
@@ -80,8 +82,10 @@ def stage_lines(stage: Stage) -> list[str]:
     state = "" if stage.state in (StageState.PASSED, StageState.FAILED) else f" ({stage.state.value})"
     lines = [f"{_SIGNS[stage.state]} {stage.name:<14}{safe(stage.sentence)}{state}"]
     for hint in stage.hints:
-        lines.append(f"  [bold]likely[/] {safe(hint.cause)}")
+        slug = f" [dim]({safe(hint.slug)})[/]" if hint.slug else ""
+        lines.append(f"  [bold]likely[/] {safe(hint.cause)}{slug}")
         lines.append(f"  [bold]mend  [/] {safe(hint.fix)}")
+    lines.extend(f"  [dim]note   {safe(note)}[/]" for note in stage.notes)
     if stage.log.strip():
         lines.append("  [dim]the end of what the container printed:[/]")
         lines.extend(f"  [dim]|[/] {safe(line)}" for line in stage.log.rstrip().splitlines()[-_LOG_SHOWN:])

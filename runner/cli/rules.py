@@ -2,6 +2,7 @@
 
 from runner.challenge import Challenge, Limits
 from runner.challenge.limits import RunTimePerMedia
+from runner.policy import loosened, policy_named
 from runner.quantities import show_bytes, show_seconds
 
 
@@ -28,6 +29,7 @@ def rules(challenge: Challenge) -> list[tuple[str, str]]:
         ("processors", f"{limits.cpus:g}"),
         ("GPUs", f"{limits.gpus}" + (f" ({challenge.reference_hardware})" if challenge.reference_hardware else "")),
         ("network", "none"),
+        ("policy", "; ".join([challenge.policy.value, *loosened(policy_named(challenge.policy))])),
         ("may write to", f"{invocation.output_mount}, /tmp ({show_bytes(limits.tmp)}, also HOME), /dev/shm"),
         ("causality", _causality(challenge)),
     ]

@@ -1,11 +1,11 @@
 """What a person sees: consoles, progress, tables. Colour and motion only on a terminal."""
 
+import re
 import sys
 import time
 from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -23,7 +23,7 @@ from runner.pipeline.events import (
 from runner.pipeline.publish import show_rank
 from runner.pipeline.standings import Board, Row
 from runner.quantities import show_seconds
-from runner.safe_text import for_terminal
+from runner.safe_text import for_json, for_terminal
 from runner.verdict import VerdictWord
 
 _PLAIN_WIDTH = 200
@@ -43,13 +43,31 @@ def error_console() -> Console:
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     return Console(
-        stderr=stderr, width=None if stream.isatty() else _PLAIN_WIDTH, highlight=False, soft_wrap=not stream.isatty()
-    )
+        stderr=stderr, width=None if stream.isatty() else _PLAIN_WIDTH, highlight=False, soft_wrap=not stream.isatty(),
+        emoji=False,
+    )  # fmt: skip
 
 
 def safe(text: str) -> str:
-    """Text from outside, for a terminal: no control characters, no markup."""
-    return escape(for_terminal(text))
+    """Text from outside, for a terminal: no control characters, no markup, whatever stands before and after it.
+
+    rich's own ``escape`` leaves a bracket alone that nothing closes: the end of the next name would. And a backslash
+    before a tag takes its meaning away; so one that ends the text, or stands before a bracket, gets a tag of its own.
+    """
+    return _BRACKET_OR_END.sub(_inert, for_terminal(text))
+
+
+_BRACKET_OR_END = re.compile(r"(\\*)(\[|\Z)")
+
+
+def _inert(found: re.Match[str]) -> str:
+    backslashes = f"{found[1] * 2}[none][/none]" if found[1] else ""
+    return backslashes + ("\\[" if found[2] else "")
+
+
+def show_json(value: object) -> None:
+    """A value on the standard output, for programs; harmless on a terminal."""
+    sys.stdout.write(for_json(value, indent=2) + "\n")
 
 
 def mark_of(word: VerdictWord) -> str:

@@ -8,11 +8,9 @@ def status(run: Run, json: Json = False) -> None:
 
     Example: [bold]proctor status final[/]
     """
-    import json as text
-
     from rich.table import Table
 
-    from runner.cli.screen import console, safe
+    from runner.cli.screen import console, safe, show_json
     from runner.pipeline.progress import how_far
     from runner.store import RunFolder
 
@@ -21,7 +19,7 @@ def status(run: Run, json: Json = False) -> None:
         value = [
             {"submission": r.submission, "done": r.done, "cases": r.cases, "verdicts": dict(r.verdicts)} for r in rows
         ]
-        console().print_json(text.dumps(value), highlight=False)
+        show_json(value)
         return
     table = Table(header_style="bold", pad_edge=False)
     for name in ("submission", "done", "verdicts"):

@@ -120,10 +120,20 @@ def fill_reply(request: Mapping[str, JsonValue], _descriptors: Sequence[int]) ->
 
 
 def write_garbage(request: Mapping[str, JsonValue], _descriptors: Sequence[int]) -> Reply:
-    """Write ``text`` to every descriptor there is, then end as if all were well."""
+    """Write ``text`` to every descriptor there is, and ``again`` so many ``times``, then end as if all were well."""
+    much = str(request.get("again", "")).encode("latin-1") * int(str(request.get("times", 0)))
+    garbage = str(request["text"]).encode("latin-1") + much
     for descriptor in filter(_is_open, range(_LOOK)):
-        _outcome(partial(os.write, descriptor, str(request["text"]).encode("latin-1")))
+        _outcome(partial(os.write, descriptor, garbage))
     os._exit(0)
+
+
+def write_and_fail(request: Mapping[str, JsonValue], _descriptors: Sequence[int]) -> Reply:
+    """Write ``again`` so many ``times`` to every descriptor there is, then raise."""
+    garbage = str(request["again"]).encode("latin-1") * int(str(request["times"]))
+    for descriptor in filter(_is_open, range(_LOOK)):
+        _outcome(partial(os.write, descriptor, garbage))
+    raise ValueError("after all")
 
 
 def leave(request: Mapping[str, JsonValue], _descriptors: Sequence[int]) -> Reply:

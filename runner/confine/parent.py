@@ -26,15 +26,13 @@ from runner.confine.contract import (
     Privileges,
     Reply,
 )
-from runner.confine.wire import GarbledError, unpack
+from runner.confine.wire import GarbledError, most_bytes, unpack
 from runner.errors import HostFault
 
-PRELOAD = ("runner.formats.frame_table", "runner.scoring.child")
+PRELOAD = ("runner.formats.frame_table", "runner.formats.signs", "runner.scoring.child")
 """Modules a child finds loaded; where one has a function ``warm_up``, the server has called it."""
 
-MAX_REPLY = 64 << 20
-"""Bytes an answer may have."""
-
+_TRACE_BYTES = 16_000
 _START_SECONDS = 60.0
 _SERVER_GRACE = 5.0
 """Seconds past a deadline after which the server itself is taken for stuck."""
@@ -137,6 +135,7 @@ class Confine:
         deadline: float,
         memory: int,
         privileges: Privileges,
+        array_bytes: int = 0,
     ) -> Reply:
         """Run one function in a child.
 
@@ -147,6 +146,8 @@ class Confine:
             deadline: Seconds after which it is killed.
             memory: Bytes it may use beyond what our own code takes.
             privileges: ``DROP`` for a stranger's bytes.
+            array_bytes: Bytes of arrays it may answer; where it answers more than that and a small header, it is killed
+                before anything of it is read.
 
         Raises:
             ConfinedFailure: The child died, was killed, ran out of memory, or answered nonsense.
@@ -161,7 +162,7 @@ class Confine:
         for _ in range(2):
             try:
                 server = self._running_server()
-                end, data = _exchange(server.control, order, descriptors)
+                end, data = _exchange(server.control, order, descriptors, len(READY) + most_bytes(array_bytes))
             except _ServerGoneError:
                 self._discard(server)
             except OSError as error:
@@ -199,7 +200,7 @@ def _closing(*descriptors: int) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _exchange(control: socket.socket, order: Order, descriptors: Sequence[int]) -> tuple[ChildEnd, bytes]:
+def _exchange(control: socket.socket, order: Order, descriptors: Sequence[int], most: int) -> tuple[ChildEnd, bytes]:
     message = order.encode()
     status, caller = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     answer, reply = os.pipe2(os.O_CLOEXEC)
@@ -209,10 +210,10 @@ def _exchange(control: socket.socket, order: Order, descriptors: Sequence[int]) 
                 socket.send_fds(control, [message], [caller.fileno(), reply, *descriptors], socket.MSG_NOSIGNAL)
             except ConnectionError as error:
                 raise _ServerGoneError from error
-        return _wait(status, answer, time.monotonic() + order.deadline + _SERVER_GRACE)
+        return _wait(status, answer, give_up=time.monotonic() + order.deadline + _SERVER_GRACE, most=most)
 
 
-def _wait(status: socket.socket, answer: int, give_up: float) -> tuple[ChildEnd, bytes]:
+def _wait(status: socket.socket, answer: int, *, give_up: float, most: int) -> tuple[ChildEnd, bytes]:
     """Collect the answer until the server says that the child is dead; hanging up makes it so."""
     os.set_blocking(answer, False)
     data = bytearray()
@@ -224,17 +225,17 @@ def _wait(status: socket.socket, answer: int, give_up: float) -> tuple[ChildEnd,
         ready = poll.poll(left * 1000) if left > 0 else []
         if not ready:
             raise _ServerGoneError
-        if any(descriptor == answer for descriptor, _ in ready) and _drain(answer, data):
+        if any(descriptor == answer for descriptor, _ in ready) and _drain(answer, data, most):
             poll.unregister(answer)
         if any(descriptor == status.fileno() for descriptor, _ in ready):
             message = status.recv(4096)
             if not message:
                 raise _ServerGoneError
-            _drain(answer, data)
+            _drain(answer, data, most)
             return ChildEnd.decode(message), bytes(data)
 
 
-def _drain(answer: int, data: bytearray) -> bool:
+def _drain(answer: int, data: bytearray, most: int) -> bool:
     """Read what there is; true at the end of the answer."""
     while True:
         try:
@@ -242,15 +243,15 @@ def _drain(answer: int, data: bytearray) -> bool:
         except BlockingIOError:
             return False
         data += chunk
-        if len(data) > MAX_REPLY:
-            raise ConfinedFailure(FailureKind.GARBLED, f"it answered more than {MAX_REPLY} bytes")
+        if len(data) > most:
+            raise ConfinedFailure(FailureKind.GARBLED, f"it answered more than {most} bytes")
         if not chunk:
             return True
 
 
 def _judge(order: Order, end: ChildEnd, data: bytes) -> Reply:
     if not data.startswith(READY):
-        trace = data.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
+        trace = data[-_TRACE_BYTES:].decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
         raise HostFault(f"a confined process could not be set up: {_ending(end)}, {trace}", remedy="run proctor doctor")
     body = data[len(READY) :]
     if end.overrun or end.code == -signal.SIGXCPU:
@@ -258,7 +259,7 @@ def _judge(order: Order, end: ChildEnd, data: bytes) -> Reply:
     if end.code == ExitCode.OUT_OF_MEMORY:
         raise ConfinedFailure(FailureKind.OUT_OF_MEMORY, f"it needed more than {order.memory >> 20} MiB")
     if end.code != 0:
-        trace = body.decode("utf-8", "backslashreplace")
+        trace = body[-_TRACE_BYTES:].decode("utf-8", "backslashreplace")
         raise ConfinedFailure(FailureKind.DIED, _ending(end), trace=trace)
     try:
         return unpack(body)

@@ -1,8 +1,9 @@
 """The form of an answer: a length, a JSON header, and one NPY blob an array.
 
-``unpack`` is the one place where bytes of a child that may have been taken over are read by the parent. So
-JSON is read strictly (UTF-8, no doubled key, nothing that is not finite, no endless nesting), and the header
-of an NPY blob is not evaluated as Python, which is what NumPy does: it must match a pattern.
+``unpack`` is the one place where bytes of a child that may have been taken over are read by the parent. So the header
+is small, and read strictly within bounds (UTF-8, no doubled key, nothing that is not finite, no endless nesting); what
+is large, a long text included, travels as an array. And the header of an NPY blob is not evaluated as Python, which is
+what NumPy does: it must match a pattern.
 """
 
 import io
@@ -10,20 +11,27 @@ import json
 import math
 import re
 import struct
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from runner.confine.contract import JsonValue, Reply
+from runner.confine.strict_json import JsonBounds, NotStrictError, parse_strictly
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+MAX_HEADER = 1 << 20
+"""Bytes of a header: fifty problems, or the metrics of a scorer, take some hundredths of it."""
+
+_HEADER_BOUNDS = JsonBounds(depth=16, values=20_000, digits=32)
 _LENGTH = struct.Struct("<I")
 _MAX_ARRAYS = 64
+_NPY_OVERHEAD = 128
 _NPY_MAGIC = b"\x93NUMPY\x01\x00"
+_MOST_ELEMENTS = 1 << 40
 _NPY_HEADER = re.compile(
-    rb"\{'descr': '([<|][buif][1248])', 'fortran_order': False, "
+    rb"\{'descr': '(\|[bui]1|<[ui][248]|<f[248])', 'fortran_order': False, "
     rb"'shape': \(((?:\d{1,12}(?:, \d{1,12}){0,3},?)?)\), \} *\n"
 )
 
@@ -50,8 +58,13 @@ def pack(reply: Reply) -> bytes:
     return b"".join([_LENGTH.pack(len(header)), header, *blobs.values()])
 
 
+def most_bytes(array_bytes: int) -> int:
+    """Bytes an answer may have whose arrays may have ``array_bytes``."""
+    return _LENGTH.size + MAX_HEADER + _MAX_ARRAYS * _NPY_OVERHEAD + array_bytes
+
+
 def unpack(data: bytes) -> Reply:
-    """Read an answer.
+    """Read an answer; how long it may be is the business of who received it.
 
     Raises:
         GarbledError: It is none.
@@ -59,10 +72,12 @@ def unpack(data: bytes) -> Reply:
     if len(data) < _LENGTH.size:
         raise GarbledError("the answer is too short")
     (length,) = _LENGTH.unpack_from(data)
+    if length > MAX_HEADER:
+        raise GarbledError(f"the header has more than {MAX_HEADER} bytes")
     start = _LENGTH.size + length
     if start > len(data):
         raise GarbledError("the answer ends inside its header")
-    match read_json(data[_LENGTH.size : start]):
+    match _read_header(data[_LENGTH.size : start]):
         case {"header": dict() as header, "arrays": list() as sizes, **rest} if not rest:
             return Reply(header=header, arrays=_arrays(data, start, _checked_sizes(sizes)))
         case _:
@@ -70,6 +85,8 @@ def unpack(data: bytes) -> Reply:
 
 
 def _checked_sizes(sizes: Sequence[JsonValue]) -> list[tuple[str, int]]:
+    if len(sizes) > _MAX_ARRAYS:
+        raise GarbledError("there are too many arrays")
     checked: dict[str, int] = {}
     for entry in sizes:
         match entry:
@@ -77,8 +94,6 @@ def _checked_sizes(sizes: Sequence[JsonValue]) -> list[tuple[str, int]]:
                 checked[name] = size
             case _:
                 raise GarbledError("the list of arrays is malformed")
-    if len(checked) > _MAX_ARRAYS:
-        raise GarbledError("there are too many arrays")
     return list(checked.items())
 
 
@@ -106,41 +121,16 @@ def _array(blob: bytes) -> "NDArray[np.generic]":
         np.dtype(match[1].decode()),
         tuple(int(part) for part in match[2].split(b",") if part.strip()),
     )
-    if math.prod(shape) * dtype.itemsize != len(blob) - end:
+    if math.prod(shape) * dtype.itemsize != len(blob) - end or math.prod(max(n, 1) for n in shape) > _MOST_ELEMENTS:
         raise GarbledError("an array's shape does not fit its size")
+    if dtype.kind == "b" and (np.frombuffer(blob, np.uint8, offset=end) > 1).any():
+        raise GarbledError("an array holds what is neither true nor false")
     array: NDArray[np.generic] = np.frombuffer(blob, dtype=dtype, offset=end).reshape(shape)
     return array
 
 
-def read_json(text: bytes) -> JsonValue:
-    """Read JSON strictly.
-
-    Raises:
-        GarbledError: It is not JSON, or not UTF-8, or has a doubled key or a number that is not finite.
-    """
+def _read_header(text: bytes) -> JsonValue:
     try:
-        value: JsonValue = json.loads(
-            text.decode("utf-8"),
-            parse_constant=_not_finite,
-            parse_float=_finite,
-            object_pairs_hook=_no_doubles,
-        )
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise GarbledError("the header is not strict JSON") from error
-    return value
-
-
-def _not_finite(_text: str) -> NoReturn:
-    raise GarbledError("a number is not finite")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if math.isfinite(value) else _not_finite(text)
-
-
-def _no_doubles(pairs: Sequence[tuple[str, JsonValue]]) -> Mapping[str, JsonValue]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        raise GarbledError("a key is doubled")
-    return values
+        return parse_strictly(text.decode("utf-8"), _HEADER_BOUNDS)
+    except (UnicodeDecodeError, NotStrictError) as error:
+        raise GarbledError("the header is not strict JSON within its bounds") from error

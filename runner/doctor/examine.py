@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from runner.doctor.findings import Finding, fine, note, problem
+from runner.doctor.gpus import examine_access, examine_gpus
 from runner.doctor.isolation import examine_isolation
 from runner.engine import Engine, EngineFacts
 from runner.engine.helper import helper_image
 from runner.errors import RunnerError
-from runner.gpu import find_gpus
-from runner.pipeline.host import open_bench
+from runner.execute import Bench
+from runner.gpu.pool import GpuHost
+from runner.pipeline.host import HostFacts, open_bench
 from runner.quantities import show_bytes
 from runner.settings import Settings
 
@@ -20,15 +22,17 @@ _OLDEST = (20, 10)
 _ROOM = 10 << 30
 
 
-def examine(settings: Settings, connect: Callable[[str], Engine]) -> Iterator[Finding]:
+def examine(settings: Settings, connect: Callable[[str], Engine], *, gpus: GpuHost | None = None) -> Iterator[Finding]:
     """Look at everything a run depends on; goes on as far as it can.
 
     Args:
         settings: This host's.
         connect: Connects to the engine at an address.
+        gpus: Where GPUs are asked for; None: this host's own driver.
     """
+    host_gpus = gpus or GpuHost.real()
     yield from _disk(settings)
-    yield from _gpus()
+    yield from examine_gpus(host_gpus)
     try:
         engine = connect(settings.engine)
         facts = engine.facts()
@@ -39,17 +43,27 @@ def examine(settings: Settings, connect: Callable[[str], Engine]) -> Iterator[Fi
     try:
         with contextlib.ExitStack() as stack:
             bench, host = stack.enter_context(
-                open_bench(
-                    engine, settings, gpus_wanted=0, allow_cpu=True, stop=threading.Event(), observe=lambda _event: None
-                )
+                open_bench(engine, settings, stop=threading.Event(), observe=lambda _event: None)
             )
-            yield fine("output", f"held to its size by a {host.output}, seen by engine and host alike")
+            yield _output(bench, host)
             yield fine("system calls", f"filtered by {host.seccomp} profile, chosen by a probe for vsock and io_uring")
             helper = engine.image(helper_image(engine, base=settings.helper_base or None))
             scratch = stack.enter_context(bench.workspace.desk())
+            yield from examine_access(bench, helper, facts, settings, host_gpus, scratch=scratch)
             yield from examine_isolation(bench, helper, scratch=scratch)
     except RunnerError as error:
         yield problem("probe", error.what, error.remedy)
+
+
+def _output(bench: Bench, host: HostFacts) -> Finding:
+    if bench.watched:
+        return note(
+            "output",
+            f"not held to its size: a {host.output}; a container that writes more than it may is stopped after it did, "
+            "and what it deletes and holds open is not counted",
+            "run proctor as root on the engine's own host",
+        )
+    return fine("output", f"held to its size by a {host.output}, seen by engine and host alike")
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -102,15 +116,3 @@ def _disk(settings: Settings) -> Iterator[Finding]:
         )
     else:
         yield fine("disk", f"{show_bytes(free)} free at {path}")
-
-
-def _gpus() -> Iterator[Finding]:
-    search = find_gpus()
-    if not search.gpus:
-        yield note(
-            "GPU", f"none: {search.reason}", "challenges that ask for a GPU need --allow-cpu here; check works without"
-        )
-    for gpu in search.gpus:
-        yield fine(
-            "GPU", f"{gpu.name}, {show_bytes(gpu.memory)}, driver {gpu.driver}; requested from the engine as {gpu.uuid}"
-        )

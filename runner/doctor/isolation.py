@@ -10,11 +10,11 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from runner.budget import KILL_GRACE
-from runner.doctor.findings import Finding, fine, problem
+from runner.doctor.findings import Finding, fine, note, problem
 from runner.engine import ImageFacts
 from runner.execute import Bench
 from runner.judge import exceeded_time
-from runner.probe import PROBE_BUDGET, ask, open_doors
+from runner.probe import PROBE_BUDGET, ask, flood_stopped_at, open_doors
 from runner.quantities import show_bytes
 
 _ACTS = """
@@ -61,17 +61,6 @@ def fork(count):
     if failure:
         raise failure
 
-def fill(size):
-    path = output + ".fill"
-    try:
-        with open(path, "wb") as sink:
-            for _ in range(size >> 20):
-                sink.write(b"x" * (1 << 20))
-            sink.flush()
-            os.fsync(sink.fileno())
-    finally:
-        os.unlink(path)
-
 answers = {
     "write to the image": outcome(lambda: write("/proctor")),
     "write to /tmp": outcome(lambda: write("/tmp/x")),
@@ -83,13 +72,29 @@ answers = {
     "connect to itself": outcome(loopback),
     "start 200 processes": outcome(lambda: fork(200)),
     "start 4 processes": outcome(lambda: fork(4)),
-    "write 16 MiB of output": outcome(lambda: fill(16 << 20)),
-    "write 2 MiB of output": outcome(lambda: fill(2 << 20)),
     "become root": outcome(lambda: os.setuid(0)),
     "keep its own user": outcome(lambda: os.setuid(os.getuid())),
 }
 with open(output + ".json", "w") as sink:
     json.dump(answers, sink)
+"""
+
+_FILL = """
+import errno, json, os, sys
+path, answers = sys.argv[2] + ".fill", {}
+for size in (2, 16):
+    try:
+        with open(path, "wb") as sink:
+            for _ in range(size):
+                sink.write(b"x" * (1 << 20))
+            sink.flush()
+            os.fsync(sink.fileno())
+        answers[size] = "done"
+    except OSError as error:
+        answers[size] = errno.errorcode.get(error.errno, "?")
+    os.unlink(path)
+with open(sys.argv[2] + ".json", "w") as sink:
+    json.dump({f"write {size} MiB of output": answer for size, answer in answers.items()}, sink)
 """
 
 
@@ -122,13 +127,15 @@ _PROMISES = (
         name="no network", forbidden="connect to the outside", errors=("ENETUNREACH",), control="connect to itself"
     ),
     Promise(name="process limit", forbidden="start 200 processes", errors=("EAGAIN",), control="start 4 processes"),
-    Promise(
-        name="output limit",
-        forbidden="write 16 MiB of output",
-        errors=("ENOSPC", "EFBIG", "EDQUOT"),
-        control="write 2 MiB of output",
-    ),
     Promise(name="no root", forbidden="become root", errors=("EPERM",), control="keep its own user"),
+)
+
+
+_OUTPUT_LIMIT = Promise(
+    name="output limit",
+    forbidden="write 16 MiB of output",
+    errors=("ENOSPC", "EFBIG", "EDQUOT"),
+    control="write 2 MiB of output",
 )
 
 
@@ -143,6 +150,7 @@ def examine_isolation(bench: Bench, helper: ImageFacts, *, scratch: Path) -> Ite
     yield fine("container", f"a container runs and answers in {found.result.usage.monotonic_seconds:.2f} s")
     for promise in _PROMISES:
         yield _kept(promise, found.answer)
+    yield _output(bench, helper, scratch)
     doors = open_doors(bench, helper, scratch=scratch)
     if doors:
         yield problem(
@@ -166,6 +174,31 @@ def _kept(promise: Promise, answers: dict[str, JsonValue]) -> Finding:
         )
     return problem(
         promise.name, f"{promise.forbidden} gave {denied}, it must fail", "do not run strangers' images on this engine"
+    )
+
+
+def _output(bench: Bench, helper: ImageFacts, scratch: Path) -> Finding:
+    script = _FILL.replace("(2, 16)", "(2,)") if bench.watched else _FILL
+    found = ask(bench, helper, script, scratch=scratch)
+    answers = found.answer if isinstance(found.answer, dict) else {}
+    if not bench.watched:
+        return _kept(_OUTPUT_LIMIT, answers)
+    stopped_at = flood_stopped_at(bench, helper, scratch=scratch)
+    control = answers.get(_OUTPUT_LIMIT.control)
+    limit = show_bytes(PROBE_BUDGET.output_bytes)
+    if control != "done":
+        return problem(_OUTPUT_LIMIT.name, f"{_OUTPUT_LIMIT.control} does not work: {control}", "make room on the disk")
+    if stopped_at is None:
+        return problem(
+            _OUTPUT_LIMIT.name,
+            f"endless output was not stopped at the {limit} allowed",
+            "do not run strangers' images on this host",
+        )
+    return note(
+        _OUTPUT_LIMIT.name,
+        f"endless output: stopped when {show_bytes(stopped_at)} of {limit} allowed were written; "
+        f"{_OUTPUT_LIMIT.control}: works",
+        "to hold it to its size, run proctor as root on the engine's own host",
     )
 
 

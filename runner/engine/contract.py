@@ -21,6 +21,10 @@ class EngineUnreachable(HostFault):
     """No answer from the engine, or the connection broke in the middle of one."""
 
 
+class Overdue(EngineUnreachable):
+    """The engine did not finish within the time it was given."""
+
+
 class RefusalPhase(StrEnum):
     """What the engine was asked to do when it said no."""
 
@@ -55,6 +59,14 @@ class ImageMissing(EngineRefusal):
     """The image named is not on the engine, or not in the registry."""
 
 
+class ImageTooLarge(EngineRefusal):
+    """A pull was given up: the layers to be fetched come to ``size`` bytes so far, packed, more than the limit."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(RefusalPhase.PULL, f"its layers come to more than the limit: {size} bytes so far, packed")
+        self.size = size
+
+
 @dataclass(frozen=True, kw_only=True)
 class EngineFacts:
     """What an engine says of itself; every field is as reported, nothing is guessed.
@@ -73,6 +85,9 @@ class EngineFacts:
         rootless: True where the daemon does not run as root.
         os_type: ``linux`` or ``windows``.
         architecture: As reported, for example ``x86_64``.
+        api_version: Of its API: ``1.44``.
+        cdi_folders: Where it looks for CDI device lists; empty where it does not.
+        devices: Those it found in them, where it tells: ``nvidia.com/gpu=all``.
     """
 
     name: str
@@ -91,6 +106,9 @@ class EngineFacts:
     architecture: str
     operating_system: str
     kernel: str
+    api_version: str = ""
+    cdi_folders: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,6 +209,7 @@ class ContainerSpec:
     file_size: int | None = None
     log: LogLimit = LogLimit(size=1 << 20, files=3)
     gpus: GpuRequest | None = None
+    cdi_devices: tuple[str, ...] = ()
     runtime: str | None = None
     init: bool = True
 
@@ -235,7 +254,7 @@ class ContainerFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeSpec:
-    """A volume in memory with a size; vanishes when no container holds it. ``uid`` owns its root."""
+    """A volume in memory with a size; vanishes when no container holds it. ``uid`` owns its root, of ``mode``."""
 
     name: str
     labels: Mapping[str, str]
@@ -243,6 +262,7 @@ class VolumeSpec:
     inodes: int
     uid: int
     gid: int
+    mode: int = 0o700
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +271,34 @@ class VolumeFacts:
 
     name: str
     labels: Mapping[str, str]
+
+
+class FileKind(StrEnum):
+    """What lies at a path."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"
+    OTHER = "something else"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFacts:
+    """What lies at a path of a container; a link is told, not followed.
+
+    Attributes:
+        kind: What it is.
+        mode: Permission bits, at most 0o7777.
+        size: Bytes of a file.
+        link: Where a link leads, as the engine says: absolute and followed to its end, or as it is written.
+        content: The first bytes of a file, as many as were asked for.
+    """
+
+    kind: FileKind
+    mode: int
+    size: int = 0
+    link: str = ""
+    content: bytes = b""
 
 
 class Engine(Protocol):
@@ -265,8 +313,20 @@ class Engine(Protocol):
     def image(self, reference: str) -> ImageFacts:
         """Describe an image the engine holds, by ID, digest or name; ``ImageMissing`` where it does not."""
 
-    def pull(self, reference: str, *, deadline: float, progress: Callable[[str], None]) -> ImageFacts:
-        """Fetch an image from its registry, at most ``deadline`` seconds; the answer is what was fetched, by ID."""
+    def image_ids(self) -> tuple[str, ...]:
+        """List the IDs of all images the engine holds, named or not."""
+
+    def pull(
+        self, reference: str, *, deadline: float, progress: Callable[[str], None], limit: int | None = None
+    ) -> ImageFacts:
+        """Fetch an image from its registry, at most ``deadline`` seconds; the answer is what was fetched, by ID.
+
+        With a ``limit``, it is given up by ``ImageTooLarge`` as soon as the sizes of the layers to be fetched, packed
+        as they travel, are known to come to more bytes.
+        """
+
+    def registry_digest(self, reference: str) -> str:
+        """Ask the registry for the ``sha256:…`` a reference means there now, without fetching it."""
 
     def load(self, archive: Iterable[bytes], *, deadline: float) -> tuple[str, ...]:
         """Load a ``docker save`` archive, at most ``deadline`` seconds; the IDs of the images it held."""
@@ -282,8 +342,13 @@ class Engine(Protocol):
         arguments: Mapping[str, str],
         deadline: float,
         log: Callable[[str], None],
+        network: str = "default",
+        memory: int | None = None,
     ) -> str:
-        """Build a Dockerfile folder and name the result ``reference``; its ID."""
+        """Build a Dockerfile folder with the classic builder and name the result ``reference``; its ID.
+
+        Each of its steps runs on ``network`` and within ``memory`` bytes; swap is off.
+        """
 
     def remove_image(self, reference: str) -> None:
         """Forget an image; silent where it is gone or in use."""
@@ -296,6 +361,9 @@ class Engine(Protocol):
 
     def inspect(self, container: str) -> ContainerFacts | None:
         """Say how a container is; None where there is none."""
+
+    def written_bytes(self, container: str) -> int:
+        """Bytes a container has written to its own tree, volumes and mounts left out; 0 where there is none."""
 
     def await_exit(self, container: str, *, seconds: float) -> None:
         """Return when a container has ended, or about ``seconds`` later; may return early, and proves nothing.
@@ -323,6 +391,12 @@ class Engine(Protocol):
 
     def volumes(self, label: str) -> tuple[VolumeFacts, ...]:
         """List the volumes that carry a label key."""
+
+    def read_file(self, container: str, path: str, *, max_bytes: int) -> FileFacts | None:
+        """Say what lies at a path of a container, started or not; None where nothing does.
+
+        Of a file at most its first ``max_bytes`` bytes are read, and nothing of it where that is 0.
+        """
 
     def read_tree(self, container: str, path: str) -> Iterator[bytes]:
         """Stream a folder of a running container as a tar."""

@@ -12,20 +12,25 @@ import os
 import shutil
 import socket
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from runner.clock import Clock, MonotonicClock
 from runner.engine import docker_answers as answers
+from runner.engine import docker_files as files
 from runner.engine.contract import (
     ContainerFacts,
     ContainerSpec,
     EngineFacts,
     EngineRefusal,
     EngineUnreachable,
+    FileFacts,
+    FileKind,
     ImageFacts,
     ImageMissing,
+    ImageTooLarge,
     RefusalPhase,
     VolumeFacts,
     VolumeSpec,
@@ -38,7 +43,7 @@ try:
     import docker.utils
     from docker.tls import TLSConfig
 
-    from runner.engine.docker_client import REQUEST_SECONDS, Client, Clients, refusal
+    from runner.engine.docker_client import REQUEST_SECONDS, Client, Clients, CredentialsUnknown, refusal
 except ImportError as missing:
     raise HostUnfit(f"the Python package {missing.name!r} is not installed", remedy="pip install docker") from missing
 
@@ -81,15 +86,25 @@ class DockerEngine:
         with self._clients.lend(RefusalPhase.OTHER) as client:
             return answers.image_facts(client.image_answer(reference))
 
-    def pull(self, reference: str, *, deadline: float, progress: Callable[[str], None]) -> ImageFacts:
+    def image_ids(self) -> tuple[str, ...]:
+        """List the IDs of all images the engine holds, named or not."""
+        with self._clients.lend(RefusalPhase.OTHER) as client:
+            return answers.image_ids(client.images(quiet=True, all=True))
+
+    def pull(
+        self, reference: str, *, deadline: float, progress: Callable[[str], None], limit: int | None = None
+    ) -> ImageFacts:
         """Fetch an image from its registry, at most ``deadline`` seconds; what was fetched, by ID."""
         repository, tag, digest = answers.split_reference(reference)
+        sizes: dict[str, int] = {}
         with self._clients.lend_bounded(RefusalPhase.PULL, deadline) as client:
-            stream = client.pull(repository, tag=digest or tag or "latest", stream=True, decode=True)
-            for entry in client.entries(stream):
+            for entry in client.entries(client.pulling(repository, digest or tag or "latest")):
                 if error := answers.stream_error(entry):
                     raise refusal(RefusalPhase.PULL, error)
                 digest = answers.pulled_digest(entry) or digest
+                sizes.update(answers.layer_size(entry))
+                if limit is not None and sum(sizes.values()) > limit:
+                    raise ImageTooLarge(sum(sizes.values()))
                 progress(_progress_line(entry))
         if digest:
             return self.image(f"{repository}@{digest}")
@@ -97,6 +112,11 @@ class DockerEngine:
         if not self._podman:
             raise EngineRefusal(RefusalPhase.PULL, f"the engine did not say what it fetched for {reference!r}")
         return self.image(reference)
+
+    def registry_digest(self, reference: str) -> str:
+        """Ask the registry for the ``sha256:…`` a reference means there now, without fetching it."""
+        with self._clients.lend_bounded(RefusalPhase.PULL, REQUEST_SECONDS) as client:
+            return answers.text(client.distribution(reference), "Descriptor", "digest")
 
     def load(self, archive: Iterable[bytes], *, deadline: float) -> tuple[str, ...]:
         """Load a ``docker save`` archive, at most ``deadline`` seconds; the IDs of the images it held."""
@@ -134,8 +154,10 @@ class DockerEngine:
         arguments: Mapping[str, str],
         deadline: float,
         log: Callable[[str], None],
+        network: str = "default",
+        memory: int | None = None,
     ) -> str:
-        """Build a Dockerfile folder and name the result ``reference``; its ID."""
+        """Build a Dockerfile folder with the classic builder and name the result ``reference``; its ID."""
         built = ""
         with _context(folder) as context, self._clients.lend_bounded(RefusalPhase.BUILD, deadline) as client:
             stream = client.build(
@@ -143,7 +165,8 @@ class DockerEngine:
                 custom_context=True,
                 tag=reference,
                 buildargs=dict(arguments),
-                network_mode=None,
+                network_mode=None if network == "default" else network,
+                container_limits={"memory": memory, "memswap": memory} if memory else None,
                 rm=True,
                 forcerm=True,
                 decode=True,
@@ -216,6 +239,14 @@ class DockerEngine:
                 return answers.container_facts(client.inspect_container(container))
             except docker.errors.NotFound:
                 return None
+
+    def written_bytes(self, container: str) -> int:
+        """Bytes a container has written to its own tree, volumes and mounts left out; 0 where there is none."""
+        with self._clients.lend(RefusalPhase.OTHER) as client:
+            try:
+                return answers.written_bytes(client.sized_container(container))
+            except docker.errors.NotFound:
+                return 0
 
     def await_exit(self, container: str, *, seconds: float) -> None:
         """Return when a container has ended, or about ``seconds`` later; may return early, and proves nothing."""
@@ -308,6 +339,28 @@ class DockerEngine:
             for entry in (listed if isinstance(listed, list) else [])
         )
 
+    def read_file(self, container: str, path: str, *, max_bytes: int) -> FileFacts | None:
+        """Say what lies at a path of a container, started or not; None where nothing does.
+
+        Of a file at most its first ``max_bytes`` bytes are read, and nothing of it where that is 0.
+        """
+        with self._clients.lend(RefusalPhase.OTHER) as client:
+            try:
+                header = client.path_header(container, path, files.PATH_HEADER)
+            except docker.errors.APIError as error:
+                if not files.leads_nowhere(str(error.explanation or "")):
+                    raise
+                header = None
+            if header is None:
+                return None
+            found = files.file_facts(header)
+            wanted = min(found.size, max_bytes) if found is not None and found.kind is FileKind.FILE else 0
+            beginning = _first(client.read("/containers/{}/archive", container, {"path": path}), wanted)
+        content = files.first_content(beginning, wanted) if wanted else b""
+        if found is None or content is None:
+            raise EngineRefusal(RefusalPhase.OTHER, f"the engine did not say what lies at {path!r}")
+        return replace(found, content=content)
+
     def read_tree(self, container: str, path: str) -> Iterator[bytes]:
         """Stream a folder of a running container as a tar; nothing is asked before the first piece is."""
         with self._clients.lend(RefusalPhase.OTHER) as client:
@@ -321,6 +374,18 @@ class DockerEngine:
     def close(self) -> None:
         """Let go of the connection."""
         self._clients.close()
+
+
+def _first(pieces: Generator[bytes, None, None], wanted: int) -> bytes:
+    """As much of an archive's stream as ``wanted`` bytes of its first file need; the rest is never sent."""
+    beginning = bytearray()
+    with contextlib.closing(pieces):
+        while wanted and len(beginning) < wanted + files.HEADROOM:
+            piece = next(pieces, b"")
+            if not piece:
+                break
+            beginning += piece
+    return bytes(beginning)
 
 
 def _progress_line(entry: object) -> str:
@@ -415,6 +480,8 @@ def _try_address(address: str, clock: Clock) -> DockerEngine | _Failure:
     try:
         tls = _tls()
         first = Client(base_url=address, timeout=REQUEST_SECONDS, tls=tls)
+    except CredentialsUnknown as error:
+        return _Failure(address, str(error), 0, "mend ~/.docker/config.json, or log in again: docker login REGISTRY")
     except (docker.errors.DockerException, OSError, ValueError) as error:
         return _Failure(address, str(error), 1, "see that the engine at this address runs and its keys are right")
 

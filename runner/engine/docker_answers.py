@@ -69,6 +69,12 @@ def texts(answer: object, *keys: str) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, Iterable) else ()
 
 
+def rows(answer: object, *keys: str) -> tuple[object, ...]:
+    """The entries of a list under nested keys, empty where there is none."""
+    value = dig(answer, *keys)
+    return tuple(value) if isinstance(value, list) else ()
+
+
 def table(answer: object, *keys: str) -> dict[str, str]:
     """The string-to-string table under nested keys, empty where there is none."""
     value = dig(answer, *keys)
@@ -119,6 +125,9 @@ def engine_facts(info: object, version: object) -> EngineFacts:
         architecture=text(info, "Architecture"),
         operating_system=text(info, "OperatingSystem"),
         kernel=text(info, "KernelVersion"),
+        api_version=text(version, "ApiVersion"),
+        cdi_folders=texts(info, "CDISpecDirs"),
+        devices=tuple(filter(None, (text(device, "ID") for device in rows(info, "DiscoveredDevices")))),
     )
 
 
@@ -163,6 +172,11 @@ def container_facts(answer: object) -> ContainerFacts:
     )
 
 
+def written_bytes(answer: object) -> int:
+    """Bytes a container has written to its own tree, from an inspect answer that was asked for sizes."""
+    return number(answer, "SizeRw")
+
+
 def _exit(answer: object) -> Exit | None:
     started = nanoseconds(text(answer, "State", "StartedAt"))
     finished = nanoseconds(text(answer, "State", "FinishedAt"))
@@ -204,8 +218,10 @@ def limits(answer: object) -> dict[str, int | float | str | bool]:
         "network": text(host, "NetworkMode"),
         "user": text(answer, "Config", "User"),
         "cap_drop": _dropped(answer),
-        "cap_add": ",".join(sorted(texts(host, "CapAdd"))),
+        # Engines since 23 spell them CAP_CHOWN.
+        "cap_add": ",".join(sorted(name.removeprefix("CAP_") for name in texts(host, "CapAdd"))),
         "runtime": text(host, "Runtime"),
+        "gpus": ",".join(name for request in rows(host, "DeviceRequests") for name in texts(request, "DeviceIDs")),
     }
     found.update({name: value for name, value in numbers.items() if value > 0})
     found.update({name: value for name, value in words.items() if value})
@@ -276,6 +292,17 @@ def pulled_digest(entry: object) -> str:
     """The digest a pull stream's entry names as the result, empty where it names none."""
     status = text(entry, "status").strip()
     return status.removeprefix("Digest: ") if re.fullmatch(rf"Digest: {_DIGEST.pattern}", status) else ""
+
+
+def layer_size(entry: object) -> dict[str, int]:
+    """The layer a pull stream's entry tells of and its packed size in bytes; empty where it tells none."""
+    size = number(entry, "progressDetail", "total")
+    return {text(entry, "id"): size} if text(entry, "status") == "Downloading" and size > 0 else {}
+
+
+def image_ids(answer: object) -> tuple[str, ...]:
+    """The IDs in a quiet listing of images."""
+    return tuple(_with_algorithm(item) for item in answer if isinstance(item, str)) if isinstance(answer, list) else ()
 
 
 def imported_id(entry: object) -> str:

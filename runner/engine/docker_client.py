@@ -12,18 +12,20 @@ client: one is lent for the length of a request and given back.
 import http.client
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import docker
+import docker.auth
 import docker.errors
 import requests
 import urllib3
 
 from runner.clock import Clock
-from runner.engine.contract import EngineRefusal, EngineUnreachable, ImageMissing, RefusalPhase
+from runner.engine.contract import EngineRefusal, EngineUnreachable, ImageMissing, Overdue, RefusalPhase
 from runner.engine.docker_answers import not_in_registry, shutting_down
 from runner.errors import HostFault, RunnerError
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 REQUEST_SECONDS = 30
 _CHUNK_BYTES = 1 << 16
+_HELPER_SECONDS = 60.0
 _PODMAN_API = "4.0.0"  # the oldest that Podman 4 and 5 answer
 _FILLING = (RefusalPhase.PULL, RefusalPhase.LOAD, RefusalPhase.BUILD)
 # At the end stands the kernel's reason, and nothing that an image chose.
@@ -45,6 +48,13 @@ _BROKEN = (
     json.JSONDecodeError,
     docker.errors.StreamParseError,
 )
+
+
+class CredentialsUnknown(docker.errors.DockerException):
+    """The user's credentials for a registry could not be had."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"credentials: {reason}")
 
 
 class SourceError(Exception):
@@ -61,6 +71,14 @@ class Client(docker.APIClient):
     Every wait for a byte ends after ``REQUEST_SECONDS``, or, once ``bound`` was called, when its time is
     over.
     """
+
+    def __init__(self, **options: Any) -> None:
+        try:
+            # docker-py reads them too, whether they are needed or not, and says something else of each thing wrong.
+            docker.auth.load_config()
+        except Exception as error:  # noqa: BLE001  whatever it says may be a secret
+            raise CredentialsUnknown(f"they cannot be read ({type(error).__name__})") from None
+        super().__init__(**options)
 
     _clock: Clock | None = None
     _ends: float | None = None
@@ -89,7 +107,7 @@ class Client(docker.APIClient):
             self._streamed = response
         return response
 
-    def read(self, path: str, name: str, parameters: Mapping[str, str | int]) -> Iterator[bytes]:
+    def read(self, path: str, name: str, parameters: Mapping[str, str | int]) -> Generator[bytes, None, None]:
         """Stream the body of ``GET path``, in which ``{}`` stands for the quoted ``name``."""
         url = f"{self.base_url}/v{self.api_version}{path.format(quote(name, safe=''))}"
         with self.get(url, params=parameters, stream=True, timeout=REQUEST_SECONDS) as response:
@@ -104,11 +122,68 @@ class Client(docker.APIClient):
         answer: object = response.json()
         return answer
 
+    def sized_container(self, name: str) -> object:
+        """Ask for a container's description with the size of what it wrote, which docker-py cannot ask for."""
+        url = f"{self.base_url}/v{self.api_version}/containers/{quote(name, safe='')}/json"
+        response = self.get(url, params={"size": 1}, timeout=REQUEST_SECONDS)
+        _require_success(response)
+        answer: object = response.json()
+        return answer
+
+    def path_header(self, name: str, path: str, header: str) -> str | None:
+        """Ask what lies at a path of a container; links are not followed, nothing is read. None for nothing."""
+        url = f"{self.base_url}/v{self.api_version}/containers/{quote(name, safe='')}/archive"
+        response = self.head(url, params={"path": path}, timeout=REQUEST_SECONDS)
+        if response.status_code == 404:
+            self.inspect_container(name)  # raises where it is the container that is not there
+            return None
+        if not response.ok:
+            # Only the answer to a GET says why; it fails as well, before anything is sent.
+            with self.get(url, params={"path": path}, stream=True, timeout=REQUEST_SECONDS) as told:
+                _require_success(told)
+        return response.headers.get(header, "")
+
     # docker-py's type stubs leave these three untyped.
 
     def image_answer(self, reference: str) -> object:
         """Ask for an image's description."""
         return self.inspect_image(reference)  # type: ignore[no-untyped-call]
+
+    def pulling(self, repository: str, tag: str) -> Iterable[object]:
+        """Ask for an image of a registry, as its user; the progress stream."""
+        known = self._credentials(repository)
+        stream: Iterable[object] = self.pull(repository, tag=tag, stream=True, decode=True, auth_config=known)
+        return stream
+
+    def distribution(self, reference: str) -> object:
+        """Ask what a reference means in its registry, as its user."""
+        known = self._credentials(reference)
+        return self.inspect_distribution(reference, auth_config=known)  # type: ignore[no-untyped-call]
+
+    def _credentials(self, repository: str) -> dict[str, str]:
+        """The user's own for a registry, from Docker's settings or a credential helper; empty where there are none.
+
+        A helper may ask its user something and wait for ever, so it is asked in a thread that can be left. What it
+        said is not told: on a failure, too, that may be the secret itself.
+        """
+        answer: Future[dict[str, str] | None] = Future()
+
+        def ask() -> None:
+            try:
+                registry, _ = docker.auth.resolve_repository_name(repository)
+                answer.set_result(docker.auth.load_config().resolve_authconfig(registry))
+            except Exception as error:  # noqa: BLE001  handed over to who waits
+                answer.set_exception(error)
+
+        threading.Thread(target=ask, daemon=True).start()
+        try:
+            return answer.result(timeout=min(_HELPER_SECONDS, self.remaining())) or {}
+        except TimeoutError:
+            raise CredentialsUnknown("the credential helper did not answer in time") from None
+        except docker.errors.InvalidRepository:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever it says may be the secret
+            raise CredentialsUnknown(f"they cannot be read ({type(error).__name__})") from None
 
     def creation(self, body: Mapping[str, object], name: str) -> object:
         """Ask for a container; the whole answer, warnings and all."""
@@ -254,9 +329,7 @@ class Clients:
         except EngineUnreachable as error:
             if self._clock.now() - started < seconds:
                 raise
-            raise EngineUnreachable(
-                f"the engine did not finish to {phase.value} within {seconds:g} s", remedy=_REMEDY
-            ) from error
+            raise Overdue(f"the engine did not finish to {phase.value} within {seconds:g} s", remedy=_REMEDY) from error
 
     def close(self) -> None:
         """Let go of the idle connections."""

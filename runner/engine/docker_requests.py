@@ -62,6 +62,8 @@ def _host_config(spec: ContainerSpec, *, podman: bool) -> dict[str, object]:
         config["Runtime"] = spec.runtime
     if spec.gpus is not None:
         config["DeviceRequests"] = [{"Driver": "", "DeviceIDs": list(spec.gpus.device_ids), "Capabilities": [["gpu"]]}]
+    if spec.cdi_devices:
+        config["DeviceRequests"] = [{"Driver": "cdi", "DeviceIDs": list(spec.cdi_devices)}]
     return config
 
 
@@ -110,7 +112,7 @@ def _tmpfs_options(mount: Tmpfs, *, podman: bool) -> str:
 
 def volume_options(spec: VolumeSpec, *, podman: bool = False) -> dict[str, str]:
     """The ``local`` driver's options for a volume in memory."""
-    owner = f"uid={spec.uid},gid={spec.gid},mode=0700"
+    owner = f"uid={spec.uid},gid={spec.gid},mode={spec.mode:04o}"
     pages = -(-spec.size // os.sysconf("SC_PAGE_SIZE")) if podman else 0
     size = f"nr_blocks={pages}" if podman else f"size={spec.size}"
     return {"type": "tmpfs", "device": "tmpfs", "o": f"{size},nr_inodes={spec.inodes},{owner}"}

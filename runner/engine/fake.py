@@ -43,13 +43,16 @@ from runner.engine.contract import (
     EngineRefusal,
     EngineUnreachable,
     Exit,
+    FileFacts,
     ImageFacts,
     ImageMissing,
+    ImageTooLarge,
     RefusalPhase,
     VolumeFacts,
     VolumeSpec,
 )
 from runner.engine.docker_answers import split_reference
+from runner.engine.fake_files import FakeTree, static_program, tree_of
 
 FAKE_FACTS = EngineFacts(
     name="Docker Engine",
@@ -92,6 +95,8 @@ class FakeBox:
         self.arguments = _arguments(spec, image)
         self.environment: Mapping[str, str] = {**_environment(image.environment), **spec.environment}
         self.log = bytearray()
+        self.tree_bytes = 0
+        """What it wrote to its own tree; a fake one has none, so the program says how much it would have been."""
         self._roots = roots
 
     def path(self, inside: str) -> Path:
@@ -154,11 +159,13 @@ class FakeEngine:
 
     Attributes:
         created: The specification of every container ever created, in order.
+        builds: The network and the memory of every build, in order.
         engine_facts: What ``facts`` answers; a test may set it.
     """
 
     def __init__(self, clock: SimulatedClock) -> None:
         self.created: list[ContainerSpec] = []
+        self.builds: list[tuple[str, int | None]] = []
         self.engine_facts = FAKE_FACTS
         self._clock = clock
         self._lock = threading.RLock()
@@ -166,6 +173,7 @@ class FakeEngine:
         self._faults: defaultdict[str, list[Exception]] = defaultdict(list)
         self._images: dict[str, ImageFacts] = {}
         self._programs: dict[str, FakeProgram] = {}
+        self._trees: dict[str, FakeTree] = {}
         self._names: dict[str, str] = {}
         self._registry: dict[str, tuple[FakeProgram, ImageFacts]] = {}
         self._containers: dict[str, _Container] = {}
@@ -175,10 +183,27 @@ class FakeEngine:
 
     # What a test says
 
-    def add_image(self, name: str, program: FakeProgram, **overrides: Unpack[ImageOverrides]) -> str:
-        """Put an image on the engine; its ID, by default made of its name."""
+    def add_image(
+        self,
+        name: str,
+        program: FakeProgram,
+        *,
+        files: Mapping[str, FileFacts] | None = None,
+        **overrides: Unpack[ImageOverrides],
+    ) -> str:
+        """Put an image on the engine; its ID, by default made of its name.
+
+        Args:
+            name: What it is called.
+            program: What it does.
+            files: What lies in it, by absolute path; None: nothing but the program it names.
+            overrides: What it says of itself.
+        """
+        facts = _describe(name, overrides)
         with self._lock:
-            return self._keep(_named(name), program, _describe(name, overrides))
+            if files is not None:
+                self._trees[facts.id] = FakeTree(files)
+            return self._keep(_named(name), program, facts)
 
     def add_remote(self, name: str, program: FakeProgram, **overrides: Unpack[ImageOverrides]) -> str:
         """Put an image in the registry, where ``pull`` finds it; the ID it will have."""
@@ -221,17 +246,35 @@ class FakeEngine:
         *,
         deadline: float,  # noqa: ARG002  # nothing takes time here
         progress: Callable[[str], None],
+        limit: int | None = None,
     ) -> ImageFacts:
-        """Fetch an image ``add_remote`` put into the registry."""
+        """Fetch an image ``add_remote`` put into the registry; its size counts as packed."""
         self._enter("pull")
         found = self._registry.get(_named(reference))
         if found is None:
             message = f"manifest for {reference} not found: manifest unknown"
             raise ImageMissing(RefusalPhase.PULL, message, status=404)
         program, facts = found
+        if limit is not None and facts.size > limit:
+            raise ImageTooLarge(facts.size)
         progress(f"Pulling from {split_reference(reference)[0]}")
         with self._lock:
             return self._images[self._keep(_named(reference), program, facts)]
+
+    def image_ids(self) -> tuple[str, ...]:
+        """List the IDs of all images."""
+        self._enter("image_ids")
+        with self._lock:
+            return tuple(self._images)
+
+    def registry_digest(self, reference: str) -> str:
+        """The digest an image was put into the registry with; one made of its ID where it has none."""
+        self._enter("registry_digest")
+        found = self._registry.get(_named(reference))
+        if found is None:
+            raise ImageMissing(RefusalPhase.PULL, "manifest unknown", status=404)
+        digests = found[1].repo_digests
+        return digests[0].partition("@")[2] if digests else f"sha256:{_digest(found[1].id)}"
 
     def load(
         self,
@@ -253,17 +296,16 @@ class FakeEngine:
         return tuple(facts.id for _, facts in loaded)
 
     def import_root(self, tar: Iterable[bytes], *, reference: str, changes: tuple[str, ...]) -> str:
-        """Make an image of a tar, and of ``LABEL`` and ``ENV`` changes; its content is not looked at."""
+        """Make an image of a tar, and of ``LABEL`` and ``ENV`` changes; its files can be read."""
         self._enter("import_root")
-        digest = hashlib.sha256(repr(changes).encode())
-        for piece in tar:
-            digest.update(piece)
+        content = b"".join(tar)
         facts = ImageFacts(
-            id=f"sha256:{digest.hexdigest()}",
+            id=f"sha256:{hashlib.sha256(repr(changes).encode() + content).hexdigest()}",
             labels=dict(_pairs(changes, "LABEL ")),
             environment=tuple(f"{name}={value}" for name, value in _pairs(changes, "ENV ")),
         )
         with self._lock:
+            self._trees[facts.id] = tree_of(content)
             return self._keep(_named(reference), self._programs.get(facts.id, _nothing), facts)
 
     def build(
@@ -274,9 +316,12 @@ class FakeEngine:
         arguments: Mapping[str, str],  # noqa: ARG002  # nothing is built
         deadline: float,  # noqa: ARG002  # nothing takes time here
         log: Callable[[str], None],
+        network: str = "default",
+        memory: int | None = None,
     ) -> str:
         """Answer with the image the test added as ``reference``; without one, an image that does nothing."""
         self._enter("build")
+        self.builds.append((network, memory))
         if not (folder / "Dockerfile").is_file():
             raise EngineRefusal(RefusalPhase.BUILD, "Cannot locate specified Dockerfile: Dockerfile", status=500)
         log("Step 1/1 : FROM fake")
@@ -328,6 +373,13 @@ class FakeEngine:
         with self._lock:
             found = self._find(container)
             return self._facts(found) if found else None
+
+    def written_bytes(self, container: str) -> int:
+        """Bytes a container has written to its own tree; 0 where there is none."""
+        self._enter("written_bytes")
+        with self._lock:
+            found = self._find(container)
+            return found.box.tree_bytes if found else 0
 
     def await_exit(self, container: str, *, seconds: float) -> None:
         """Move the clock to the container's end, at most by ``seconds``."""
@@ -389,6 +441,14 @@ class FakeEngine:
         with self._lock:
             specs = [spec for spec, _ in self._volumes.values()]
         return tuple(VolumeFacts(name=spec.name, labels=spec.labels) for spec in specs if label in spec.labels)
+
+    def read_file(self, container: str, path: str, *, max_bytes: int) -> FileFacts | None:
+        """Say what lies at a path of the container's image; None where nothing does."""
+        self._enter("read_file")
+        with self._lock:
+            found = self._container(container, RefusalPhase.OTHER)
+            tree = self._trees.get(found.image.id) or FakeTree(_own_program(found.image))
+        return tree.at(path, max_bytes=max_bytes)
 
     def read_tree(self, container: str, path: str) -> Iterator[bytes]:
         """Stream a folder of a running container as a tar."""
@@ -537,6 +597,12 @@ def _describe(name: str, overrides: ImageOverrides) -> ImageFacts:
     return replace(own, **overrides)
 
 
+def _own_program(image: ImageFacts) -> dict[str, FileFacts]:
+    """The file an image starts, where it names one: a program that needs nothing, on the usual search path."""
+    words = image.entrypoint or image.command
+    return {posixpath.join("/usr/bin", words[0]): static_program(image.architecture)} if words else {}
+
+
 def _arguments(spec: ContainerSpec, image: ImageFacts) -> tuple[str, ...]:
     if spec.command is not None:
         return spec.command
@@ -614,6 +680,7 @@ def _limits(spec: ContainerSpec) -> dict[str, int | float | str | bool]:
         "cap_drop": ",".join(sorted(spec.cap_drop)) or None,
         "cap_add": ",".join(sorted(spec.cap_add)) or None,
         "runtime": spec.runtime or "runc",
+        "gpus": ",".join((*(spec.gpus.device_ids if spec.gpus else ()), *spec.cdi_devices)) or None,
         "read_only": spec.read_only,
         "init": spec.init,
         "privileged": False,

@@ -5,25 +5,30 @@ job is taken up again.
 """
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.dataset import Case
-from runner.diagnosis import diagnose
+from runner.diagnosis import diagnose, facts_of
 from runner.engine import EngineUnreachable
 from runner.errors import HostFault
 from runner.execute import View, run_job
 from runner.formats.contract import Reading
 from runner.formats.frame_table import Role, confined_read
+from runner.formats.signs import Sign, confined_signs, table_due
 from runner.job import Cut, CutKind, Job, JobResult
 from runner.judge import judge_run
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import HostFailed
 from runner.plan import budget_for, plan_job
+from runner.preflight import start_fault
 from runner.store import read_value, write_value
-from runner.verdict import Verdict, VerdictWord, replace_hints
+from runner.verdict import Hint, Verdict, VerdictWord, replace_hints
 
 _BACK_OFF = 2.0
+_UNEXPLAINED = (VerdictWord.ACCEPTED, VerdictWord.HOST_FAULT, VerdictWord.SCORER_FAULT)
+"""Not the participant's doing, or nobody's: there is nothing to mend."""
+
 _BELIEVED = (VerdictWord.ACCEPTED, VerdictWord.TIMED_OUT)
 """What an exit code 0 can amount to that an engine which was away cannot have brought about."""
 
@@ -53,8 +58,10 @@ def job_of(context: Context, entry: Entry, case: Case, *, cut: Cut | None = None
         submission=entry.submission.slug, task_name=entry.task, task=challenge.tasks[entry.task],
         invocation=challenge.invocation, case=case, case_hash=context.input_hashes[case.name], image_id=entry.image.id,
         budget=budget_for(
-            challenge.limits, context.settings.ceiling, context.host.size, media_seconds=case.media_seconds
+            challenge.limits, context.settings.ceiling, context.host.size, media_seconds=case.media_seconds,
+            policy=context.bench.policy,
         ),
+        policy=context.bench.policy,
         cut=cut, repeat=repeat, donor_hash=context.input_hashes[donor_of(context, case).name] if altered else "",
     )  # fmt: skip
 
@@ -122,6 +129,7 @@ def run_attempt(context: Context, entry: Entry, job: Job) -> Attempt:
         try:
             number, folder = _fresh_folder(context, job)
             result = run_job(context.bench, job, view, image=entry.image.facts, attempt=number, folder=folder)
+            result = replace(result, start_fault=start_fault(entry.findings))
             attempt = _judged(context, job, result, folder)
             _require_engine(context, attempt)
         except HostFault as fault:
@@ -159,9 +167,21 @@ def _judged(context: Context, job: Job, result: JobResult, folder: Path) -> Atte
     if result.intake is not None and result.intake.refusal is None:
         reading = read_prediction(context, job, folder)
     verdict = judge_run(job, result, reading, public=context.public)
+    if verdict.word not in _UNEXPLAINED:
+        verdict = replace_hints(verdict, _hints(context, job, result, reading, word=verdict.word, folder=folder))
+    return Attempt(number=result.attempt, result=result, reading=reading, verdict=verdict)
+
+
+def _hints(
+    context: Context, job: Job, result: JobResult, reading: Reading | None, *, word: VerdictWord, folder: Path
+) -> tuple[Hint, ...]:
     log = folder / "log.txt"
-    hints = diagnose(verdict.word, log.read_bytes() if log.is_file() else b"")
-    return Attempt(number=result.attempt, result=result, reading=reading, verdict=replace_hints(verdict, hints))
+    signs = _signs(context, job, folder) if word is VerdictWord.BAD_OUTPUT else frozenset()
+    facts = facts_of(
+        word, job, result, log=log.read_bytes() if log.is_file() else b"", reading=reading, signs=signs,
+        has_gpu=context.bench.gpus is not None,
+    )  # fmt: skip
+    return diagnose(facts)
 
 
 def prediction_file(context: Context, job: Job, number: int) -> Path:
@@ -174,8 +194,18 @@ def prediction_file(context: Context, job: Job, number: int) -> Path:
     )
 
 
+def _signs(context: Context, job: Job, folder: Path) -> frozenset[Sign]:
+    """What a confined child sees of a file that was refused."""
+    due = table_due(context.challenge.tasks[job.task].format, job.frames)
+    return confined_signs(context.confine, due, _taken(job, folder))
+
+
+def _taken(job: Job, folder: Path) -> Path:
+    return folder / "predictions" / job.expected_file.replace("{case}", "prediction")
+
+
 def read_prediction(context: Context, job: Job, folder: Path) -> Reading:
     """Read what an attempt left, in a confined child."""
     rule = context.challenge.tasks[job.task].format
-    path = folder / "predictions" / job.expected_file.replace("{case}", "prediction")
+    path = _taken(job, folder)
     return confined_read(context.confine, rule, path, frames=job.frames, role=Role.PREDICTION)

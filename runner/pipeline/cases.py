@@ -11,9 +11,9 @@ from runner.judge import CaseOutcome, better
 from runner.pipeline.attempts import Attempt, job_of, past_attempts, run_attempt
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import CaseEnded
-from runner.preflight import PreflightFinding, Severity, preflight
+from runner.pipeline.preflights import refusal_of
 from runner.store import read_value, write_value
-from runner.verdict import Hint, Verdict, VerdictWord
+from runner.verdict import Verdict, VerdictWord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,19 +60,8 @@ def settle_case(context: Context, run: CaseRun) -> CaseOutcome:
 
 
 def _refused_image(context: Context, entry: Entry, job: Job) -> CaseOutcome | None:
-    refusing = [f for f in preflight(entry.image.facts, context.challenge) if f.severity is Severity.REFUSES]
-    if not refusing:
-        return None
-    return _outcome(job, refusal_of(tuple(refusing)), attempt=0, seconds=None)
-
-
-def refusal_of(findings: tuple[PreflightFinding, ...]) -> Verdict:
-    """The verdict on an image that the preflight refuses."""
-    return Verdict(
-        word=VerdictWord.BAD_IMAGE,
-        sentence="; ".join(finding.sentence for finding in findings),
-        hints=tuple(Hint(cause=finding.sentence, fix=finding.remedy) for finding in findings),
-    )
+    refusal = refusal_of(entry.findings, public=context.public)
+    return _outcome(job, refusal, attempt=0, seconds=None) if refusal else None
 
 
 def _outcome(

@@ -5,7 +5,6 @@ short that loading a model takes longer than the sample is worth, the run time p
 container is given longer, and the report says so.
 """
 
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,23 +18,25 @@ from runner.challenge import CausalityRule, Challenge, LeakPolicy
 from runner.challenge.limits import RunTimeFixed
 from runner.confine import Confine
 from runner.dataset import Case, find_cases
-from runner.diagnosis import diagnose
-from runner.engine import Engine, EngineRefusal
-from runner.errors import HostFault, HostUnfit, UsageError
+from runner.engine import Engine
+from runner.errors import HostFault, RunnerError, UsageError
 from runner.execute import Bench
 from runner.formats.frame_table import Role, confined_read
-from runner.gpu import find_gpus
-from runner.images import PinnedImage, SourceKind, pin, source_kind
+from runner.gpu.pool import GpuHost
+from runner.images import BuildNetwork, PinnedImage, RefusedImage, SourceKind, Terms, pin
 from runner.judge import CaseOutcome
 from runner.pipeline.attempts import job_of, past_attempts
-from runner.pipeline.cases import CaseRun, refusal_of, settle_case
+from runner.pipeline.cases import CaseRun, settle_case
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.evaluate import EngineFactory
 from runner.pipeline.events import Observer, Step
+from runner.pipeline.gpus import GpusWanted
 from runner.pipeline.host import HostFacts, open_bench
-from runner.pipeline.looking_ahead import CausalityFinding, CausalityRecord, check_entry
+from runner.pipeline.looking_ahead import CausalityFinding, CausalityRecord, check_entry, leak_hints
+from runner.pipeline.pinning import build_of, image_room, refused_verdict, terms_of
+from runner.pipeline.preflights import look_into, refusal_of
 from runner.plan import budget_for, shortfalls, show_limit
-from runner.preflight import Severity, preflight
+from runner.preflight import PreflightFinding, Severity
 from runner.provenance import DataHashes
 from runner.quantities import show_bytes
 from runner.scoring.contract import aggregate
@@ -71,6 +72,7 @@ class Stage:
         sentence: What was seen, with the numbers.
         hints: How to mend it.
         log: The end of the container's log, where the stage failed; untrusted text.
+        notes: What is good to know and stops nothing.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Stage:
     sentence: str = ""
     hints: tuple[Hint, ...] = ()
     log: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +121,7 @@ class CheckRequest:
         data: Own data in the challenge's layout; None: the bundled sample.
         keep: Where the run's files stay; None: nowhere.
         build_arguments: For a folder's Dockerfile.
+        build_network: What a folder's build may reach.
     """
 
     image: str
@@ -128,11 +132,27 @@ class CheckRequest:
     flags: Mapping[str, str]
     require_gpu: bool = False
     build_arguments: Mapping[str, str]
+    build_network: BuildNetwork = BuildNetwork.DEFAULT
 
 
 _STAGES = ("image", "preflight", "run", "output format", "causality", "score")
 
 
+def without_run(remedy: str) -> str:
+    """A remedy that says to go on with a run, for a check, which keeps nothing to go on with."""
+    return remedy.replace("proctor resume RUN", "the same check again")
+
+
+@contextmanager
+def _nothing_to_resume() -> Iterator[None]:
+    try:
+        yield
+    except RunnerError as error:
+        error.remedy = without_run(error.remedy)
+        raise
+
+
+@_nothing_to_resume()
 def check(
     request: CheckRequest,
     *,
@@ -140,6 +160,7 @@ def check(
     stop: threading.Event,
     observe: Observer,
     tell: Callable[[Stage], None],
+    gpus: GpuHost | None = None,
 ) -> CheckReport:
     """Check an image as the organisers would, on public data.
 
@@ -149,6 +170,7 @@ def check(
         stop: Set when the user asks us to stop.
         observe: Is told what happens.
         tell: Is told each stage as it ends.
+        gpus: Where GPUs are asked for; None: this host's own driver.
 
     Raises:
         RunnerError: Ours or the host's failure.
@@ -158,23 +180,39 @@ def check(
     data = request.data or loaded.folder / "sample"
     cases = find_cases(data, loaded.challenge.cases)
     engine = connect(settings.engine)
-    has_gpu = _gpu(loaded.challenge, require=request.require_gpu)
-    relaxed = _public(loaded, _run_time(loaded.challenge, cases, has_gpu=has_gpu, sample=request.data is None))
-    with _folder(request.keep) as root, ExitStack() as stack:
+    wanted = GpusWanted(
+        count=loaded.challenge.limits.gpus, allow_cpu=not request.require_gpu, host=gpus,
+        remedy="run on a machine with a GPU, or leave out --require-gpu",
+    )  # fmt: skip
+    root = _kept(request.keep)
+    with ExitStack() as stack:
         confine = stack.enter_context(Confine())
         bench, host = stack.enter_context(
             open_bench(
                 engine,
                 settings,
-                gpus_wanted=loaded.challenge.limits.gpus,
-                allow_cpu=True,
+                gpus=wanted,
                 stop=stop,
                 observe=lambda event: observe(event) if isinstance(event, Step) else None,
+                policy=loaded.challenge.policy,
             )
         )
+        if root is None:
+            # In the workspace, not among other programs' files: what a killed check leaves is swept with the rest.
+            root = stack.enter_context(bench.workspace.desk())
+            root.chmod(0o700)
+        has_gpu = not wanted.count or bench.gpus is not None
+        relaxed = _public(loaded, _run_time(loaded.challenge, cases, has_gpu=has_gpu, sample=request.data is None))
         stages = _Stages(tell)
-        image = _image(request, engine, settings, stages, observe)
-        if image is not None and _passes_preflight(image, loaded.challenge, stages):
+        room = stack.enter_context(image_room(engine, host.engine, settings, observe))
+        build = build_of(
+            settings, reference="proctor-check:latest", network=request.build_network,
+            arguments=request.build_arguments,
+        )  # fmt: skip
+        terms = terms_of(settings, loaded.challenge, bench, room, build)
+        image = _image(request, engine, terms, stages, observe)
+        findings = look_into(bench, host, image, loaded.challenge, settings) if image is not None else ()
+        if image is not None and _passes_preflight(findings, loaded.challenge, stages):
             context = _context(
                 RunFolder(root=root),
                 loaded=relaxed,
@@ -185,7 +223,10 @@ def check(
                 confine=confine,
                 observe=observe,
             )
-            entry = Entry(submission=_myself(request.image), task=next(iter(loaded.challenge.tasks)), image=image)
+            entry = Entry(
+                submission=_myself(request.image), task=next(iter(loaded.challenge.tasks)), image=image,
+                findings=findings,
+            )  # fmt: skip
             _run_stages(context, entry, stages)
         return CheckReport(
             challenge=loaded.challenge.name, version=loaded.challenge.version, digest=loaded.digest,
@@ -222,28 +263,13 @@ class _Stages:
         return tuple(self._done)
 
 
-@contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
+def _kept(keep: Path | None) -> Path | None:
     if keep is None:
-        with tempfile.TemporaryDirectory(prefix="proctor-check-") as folder:
-            yield Path(folder)
-        return
+        return None
     if keep.exists() and any(keep.iterdir()):
         raise UsageError(f"the folder {str(keep)!r} is not empty", remedy="give a new folder with --keep")
     keep.mkdir(parents=True, exist_ok=True, mode=0o700)
-    yield keep
-
-
-def _gpu(challenge: Challenge, *, require: bool) -> bool:
-    if not challenge.limits.gpus:
-        return True
-    search = find_gpus()
-    if not search.gpus and require:
-        raise HostUnfit(
-            f"--require-gpu: this machine has no GPU that can be used: {search.reason}",
-            remedy="run on a machine with a GPU",
-        )
-    return bool(search.gpus)
+    return keep
 
 
 def _run_time(challenge: Challenge, cases: tuple[Case, ...], *, has_gpu: bool, sample: bool) -> float | None:
@@ -280,48 +306,30 @@ def _context(
 
 
 def _image(
-    request: CheckRequest, engine: Engine, settings: Settings, stages: _Stages, observe: Observer
+    request: CheckRequest, engine: Engine, terms: Terms, stages: _Stages, observe: Observer
 ) -> PinnedImage | None:
-    kind = source_kind(engine, request.image, base=Path())
-    if kind is not SourceKind.FOLDER:
-        image = pin(
-            engine,
-            request.image,
-            base=Path(),
-            deadline=settings.pull_deadline,
-            progress=lambda text: observe(Step(text=text)),
-        )
-        stages.passed(
-            "image", f"{image.kind.value} {image.id.removeprefix('sha256:')[:12]}, {show_bytes(image.facts.size)}"
-        )
-        return image
-    lines: list[str] = []
-    observe(Step(text=f"building {request.image}"))
-    try:
-        built = engine.build(
-            Path(request.image), reference="proctor-check:latest", arguments=request.build_arguments,
-            deadline=settings.build_deadline, log=lines.append,
-        )  # fmt: skip
-    except EngineRefusal as refusal:
-        verdict = Verdict(
-            word=VerdictWord.BAD_IMAGE,
-            sentence="the folder does not build",
-            hints=(Hint(cause=refusal.message, fix="mend the Dockerfile; docker build shows the same"),),
-        )
-        stages.failed("image", verdict, log="\n".join(lines[-40:]))
+    observe(Step(text=f"having the image {request.image}"))
+    image = pin(engine, request.image, base=Path(), terms=terms, progress=lambda text: observe(Step(text=text)))
+    if isinstance(image, RefusedImage):
+        stages.failed("image", refused_verdict(image), log=image.log)
         return None
-    facts = engine.image(built)
-    stages.passed("image", f"built {built.removeprefix('sha256:')[:12]}, {show_bytes(facts.size)}")
-    return PinnedImage(source=request.image, kind=kind, id=built, digests=(), facts=facts)
+    kind = "built" if image.kind is SourceKind.FOLDER else image.kind.value
+    size = show_bytes(image.facts.size)
+    stages.passed("image", f"{kind} {image.id.removeprefix('sha256:')[:12]}, {size}")
+    return image
 
 
-def _passes_preflight(image: PinnedImage, challenge: Challenge, stages: _Stages) -> bool:
-    findings = preflight(image.facts, challenge)
-    refusing = tuple(f for f in findings if f.severity is Severity.REFUSES)
-    if refusing:
-        return stages.failed("preflight", refusal_of(refusing))
-    notes = "; ".join(f.sentence for f in findings)
-    return stages.passed("preflight", notes or f"built for {challenge.platform.value}, with an entry point")
+def _passes_preflight(findings: tuple[PreflightFinding, ...], challenge: Challenge, stages: _Stages) -> bool:
+    """Whether an image may be run; the data is public, so that its own words may be quoted."""
+    warnings = tuple(Hint(cause=f.full, fix=f.remedy) for f in findings if f.severity is Severity.WARNS)
+    notes = tuple(f.full for f in findings if f.severity is Severity.NOTE)
+    refusal = refusal_of(findings, public=True)
+    state = StageState.FAILED if refusal else StageState.PASSED
+    sentence = f"built for {challenge.platform.value}, with an entry point"
+    if refusal:
+        sentence = f"{refusal.word.value}: {refusal.sentence}"
+    hints = (*(refusal.hints if refusal else ()), *warnings)
+    return stages.add(Stage(name="preflight", state=state, sentence=sentence, hints=hints, notes=notes))
 
 
 def _run_stages(context: Context, entry: Entry, stages: _Stages) -> None:
@@ -391,7 +399,7 @@ def _causality_stage(verdict: CausalityVerdict, rule: CausalityRule) -> Stage:
     policies = {CausalityOutcome.LEAKING: rule.on_leak, CausalityOutcome.LENGTH_DEPENDENT: rule.length_dependence}
     policy = policies.get(verdict.outcome)
     if policy is LeakPolicy.REFUSE:
-        hints = diagnose(VerdictWord.NOT_CAUSAL, b"")
+        hints = leak_hints(verdict.outcome)
         return Stage(name="causality", state=StageState.FAILED, sentence=sentence, hints=hints)
     if policy is not None:
         does = "is not ranked for it" if policy is LeakPolicy.UNRANKED else "is not refused for it"

@@ -12,6 +12,7 @@ from runner.executors.local import Turnstile
 from runner.images import PinnedImage
 from runner.pipeline.events import Observer
 from runner.pipeline.host import HostFacts
+from runner.preflight import PreflightFinding
 from runner.settings import Settings
 from runner.store import RunFolder
 from runner.submissions import Submission
@@ -60,8 +61,9 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A submission in a task, with its pinned image."""
+    """A submission in a task, with its pinned image and what the preflight found in it."""
 
     submission: Submission
     task: str
     image: PinnedImage
+    findings: tuple[PreflightFinding, ...] = ()

@@ -7,16 +7,18 @@ from dataclasses import dataclass, replace
 from runner.catalog import LoadedChallenge, load_challenge
 from runner.confine import Confine
 from runner.dataset import Case, find_cases
-from runner.engine import Engine, ImageMissing
+from runner.engine import Engine
 from runner.errors import UsageError
 from runner.executors.local import spread
-from runner.images import PinnedImage, pin
+from runner.gpu.pool import GpuHost
 from runner.judge import CaseOutcome
 from runner.pipeline.cases import CaseRun, is_done, settle_case
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import Notice, Observer, RunsPlanned, Step
+from runner.pipeline.gpus import GpusWanted
 from runner.pipeline.host import HostFacts, open_bench
 from runner.pipeline.looking_ahead import check_entry, relative_cost
+from runner.pipeline.pinning import image_room, pinned_entries
 from runner.pipeline.publish import write_leaderboard, write_scores
 from runner.pipeline.record import (
     EvaluateRequest,
@@ -27,12 +29,10 @@ from runner.pipeline.record import (
     write_record,
 )
 from runner.pipeline.reporting import write_report
-from runner.pipeline.standings import Standings, entered, work_out
+from runner.pipeline.standings import Standings, work_out
 from runner.plan import budget_for, shortfalls, show_limit
-from runner.preflight import Severity, preflight
 from runner.settings import Settings
-from runner.store import RunFolder, locked, read_value, write_value
-from runner.submissions import Status
+from runner.store import RunFolder, locked, write_value
 
 EngineFactory = Callable[[str], Engine]
 """Connects to the engine at an address; empty: the usual places."""
@@ -47,7 +47,14 @@ class Finished:
     standings: Standings
 
 
-def evaluate(request: EvaluateRequest, *, connect: EngineFactory, stop: threading.Event, observe: Observer) -> Finished:
+def evaluate(
+    request: EvaluateRequest,
+    *,
+    connect: EngineFactory,
+    stop: threading.Event,
+    observe: Observer,
+    gpus: GpuHost | None = None,
+) -> Finished:
     """Evaluate submissions on hidden data.
 
     Args:
@@ -55,6 +62,7 @@ def evaluate(request: EvaluateRequest, *, connect: EngineFactory, stop: threadin
         connect: Connects to the engine.
         stop: Set when the user asks us to stop.
         observe: Is told what happens.
+        gpus: Where GPUs are asked for; None: this host's own driver.
 
     Raises:
         RunnerError: Ours or the host's failure; what was done is on disk.
@@ -64,10 +72,17 @@ def evaluate(request: EvaluateRequest, *, connect: EngineFactory, stop: threadin
     run = RunFolder(root=request.out)
     with locked(run):
         record = write_record(run, request, checked, observe)
-        return _work(run, record, engine, stop=stop, observe=observe)
+        return _work(run, record, engine, stop=stop, observe=observe, gpus=gpus)
 
 
-def resume(run: RunFolder, *, connect: EngineFactory, stop: threading.Event, observe: Observer) -> Finished:
+def resume(
+    run: RunFolder,
+    *,
+    connect: EngineFactory,
+    stop: threading.Event,
+    observe: Observer,
+    gpus: GpuHost | None = None,
+) -> Finished:
     """Finish a run that was cut short; nothing that was done is done again.
 
     Raises:
@@ -76,16 +91,22 @@ def resume(run: RunFolder, *, connect: EngineFactory, stop: threading.Event, obs
     record = read_record(run)
     engine = connect(record.settings.engine)
     with locked(run):
-        return _work(run, record, engine, stop=stop, observe=observe)
+        return _work(run, record, engine, stop=stop, observe=observe, gpus=gpus)
 
 
-def _work(run: RunFolder, record: RunRecord, engine: Engine, *, stop: threading.Event, observe: Observer) -> Finished:
+def _work(
+    run: RunFolder,
+    record: RunRecord,
+    engine: Engine,
+    *,
+    stop: threading.Event,
+    observe: Observer,
+    gpus: GpuHost | None,
+) -> Finished:
     loaded, cases = reopen(run, record)
     settings = record.settings
-    limits = loaded.challenge.limits
-    bench_of = open_bench(
-        engine, settings, gpus_wanted=limits.gpus, allow_cpu=record.allow_cpu, stop=stop, observe=observe
-    )
+    wanted = GpusWanted(count=loaded.challenge.limits.gpus, allow_cpu=record.allow_cpu, host=gpus)
+    bench_of = open_bench(engine, settings, gpus=wanted, stop=stop, observe=observe, policy=loaded.challenge.policy)
     with Confine() as confine, bench_of as (bench, host):
         record = replace(record, host=host)
         write_value(run.record, record)
@@ -94,9 +115,10 @@ def _work(run: RunFolder, record: RunRecord, engine: Engine, *, stop: threading.
             input_hashes={c.name: c.inputs for c in record.cases},
             seed=read_seed(run), bench=bench, host=host, confine=confine, observe=observe,
         )  # fmt: skip
-        entries = _entries(context, record)
-        _say_shortfalls(context, settings, host)
-        _settle_all(context, entries)
+        with image_room(engine, host.engine, settings, observe) as room:
+            entries = pinned_entries(context, record, room)
+            _say_shortfalls(context, settings, host)
+            _settle_all(context, entries)
         return finish(run, record, loaded=loaded, cases=cases, confine=confine, observe=observe)
 
 
@@ -137,61 +159,6 @@ def reopen(run: RunFolder, record: RunRecord) -> tuple[LoadedChallenge, Mapping[
             remedy="put the data back, or begin a new run with another --out",
         )
     return loaded, cases
-
-
-def _entries(context: Context, record: RunRecord) -> tuple[Entry, ...]:
-    """Pin every image before anything runs; a moved tag cannot change a run under way.
-
-    Raises:
-        UsageError: Some images cannot be had; all of them named.
-    """
-    context.observe(Step(text=f"pinning {len(record.submissions)} images"))
-    entries: list[Entry] = []
-    problems: list[UsageError] = []
-    for submission in record.submissions:
-        if submission.status is Status.WITHDRAWN:
-            continue
-        try:
-            image = _pinned(context, record, submission.slug, submission.image, submission.submission)
-        except UsageError as problem:
-            problems.append(problem)
-            continue
-        for finding in preflight(image.facts, context.challenge):
-            if finding.severity is Severity.NOTE:
-                context.observe(Notice(text=f"{submission.submission}: {finding.sentence}"))
-        tasks = [task for task in context.challenge.tasks if entered(submission, task)]
-        entries.extend(Entry(submission=submission, task=task, image=image) for task in tasks)
-    if len(problems) == 1:
-        raise problems[0]
-    if problems:
-        raise UsageError(
-            f"{len(problems)} images cannot be had: " + "; ".join(f"{p.where}: {p.what}" for p in problems),
-            remedy="mend the submissions file, or the images",
-        )
-    return tuple(entries)
-
-
-def _pinned(context: Context, record: RunRecord, slug: str, source: str, name: str) -> PinnedImage:
-    """The image a run began with, where the engine still holds it; else a new pin."""
-    path = context.run.image(slug)
-    if path.is_file():
-        before = read_value(path, PinnedImage)
-        if before.source == source and _held(context, before.id):
-            return before
-    image = pin(
-        context.bench.engine, source, base=record.base, deadline=context.settings.pull_deadline,
-        progress=lambda text: context.observe(Step(text=f"{name}: {text}")), where=f"submission {name!r}",
-    )  # fmt: skip
-    write_value(path, image)
-    return image
-
-
-def _held(context: Context, image: str) -> bool:
-    try:
-        context.bench.engine.image(image)
-    except ImageMissing:
-        return False
-    return True
 
 
 def _say_shortfalls(context: Context, settings: Settings, host: HostFacts) -> None:

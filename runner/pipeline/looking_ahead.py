@@ -13,7 +13,7 @@ from runner.causality.plan import estimate, next_cuts
 from runner.causality.verdict import CausalityOutcome, CausalityVerdict, conclude
 from runner.challenge import CausalityRule, LeakPolicy
 from runner.dataset import Case
-from runner.diagnosis import diagnose
+from runner.diagnosis import Facts, diagnose
 from runner.errors import HostFault
 from runner.job import Cut, Job
 from runner.judge import CaseOutcome
@@ -21,7 +21,7 @@ from runner.pipeline.attempts import Attempt, job_of, past_attempts, run_attempt
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import CausalityBegan, CausalityEnded, CutEnded
 from runner.store import write_value
-from runner.verdict import Verdict, VerdictWord
+from runner.verdict import Hint, Verdict, VerdictWord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +157,12 @@ def policy_for(rule: CausalityRule, record: CausalityRecord) -> LeakPolicy | Non
     return min(policies, key=order.index, default=None)
 
 
+def leak_hints(outcome: CausalityOutcome) -> tuple[Hint, ...]:
+    """What is likely behind a finding that is refused."""
+    dependent = outcome is CausalityOutcome.LENGTH_DEPENDENT
+    return diagnose(Facts(word=VerdictWord.NOT_CAUSAL, length_dependent=dependent))
+
+
 def with_leaks(
     rule: CausalityRule, record: CausalityRecord, outcomes: dict[str, CaseOutcome]
 ) -> dict[str, CaseOutcome]:
@@ -173,7 +179,7 @@ def with_leaks(
             verdict = Verdict(
                 word=VerdictWord.NOT_CAUSAL,
                 sentence=finding.verdict.sentence,
-                hints=diagnose(VerdictWord.NOT_CAUSAL, b""),
+                hints=leak_hints(finding.verdict.outcome),
                 notes=(before.verdict.sentence,),
             )
             judged[finding.case] = CaseOutcome(

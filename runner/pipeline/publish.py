@@ -2,14 +2,13 @@
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
 from runner.pipeline.record import RunRecord
 from runner.pipeline.standings import Board, Row, Standings
-from runner.safe_text import for_csv
+from runner.safe_text import for_csv, for_json
 from runner.store import RunFolder, write_whole
 
 _DECIMALS = 6
@@ -141,5 +140,5 @@ def write_leaderboard(run: RunFolder, record: RunRecord, standings: Standings) -
         run.leaderboard_json.unlink(missing_ok=True)
         return
     write_whole(run.leaderboard_csv, _csv(_leaderboard(standings)))
-    text = json.dumps(standings_value(record, standings), indent=1, ensure_ascii=False, allow_nan=False)
+    text = for_json(standings_value(record, standings), indent=1)
     write_whole(run.leaderboard_json, text.encode() + b"\n")

@@ -11,6 +11,7 @@ from runner import __version__
 from runner.catalog import LoadedChallenge, find_challenge, load_challenge
 from runner.dataset import Case, find_cases
 from runner.errors import UsageError
+from runner.images import BuildNetwork
 from runner.pipeline.events import Observer, Step
 from runner.pipeline.host import HostFacts
 from runner.provenance import DataHashes
@@ -46,6 +47,8 @@ class RunRecord:
         settings: This host's.
         sources: Where each setting that is not a default came from.
         allow_cpu: Go on without the GPU the challenge asks for.
+        build_untrusted: Build submissions that are folders.
+        build_network: What such a build may reach.
         started: When, UTC.
         host: What it ran on last; None before it ran.
     """
@@ -63,6 +66,8 @@ class RunRecord:
     allow_cpu: bool
     started: str
     host: HostFacts | None = None
+    build_untrusted: bool = False
+    build_network: BuildNetwork = BuildNetwork.DEFAULT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +82,8 @@ class EvaluateRequest:
     flags: Mapping[str, str]
     allow_cpu: bool = False
     seed: int | None = None
+    build_untrusted: bool = False
+    build_network: BuildNetwork = BuildNetwork.DEFAULT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +141,7 @@ def write_record(run: RunFolder, request: EvaluateRequest, checked: Checked, obs
         submissions=checked.submissions, base=request.submissions.resolve().parent,
         settings=checked.settings.settings, sources=checked.settings.sources, allow_cpu=request.allow_cpu,
         started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        build_untrusted=request.build_untrusted, build_network=request.build_network,
     )  # fmt: skip
     write_value(run.record, record)
     return record

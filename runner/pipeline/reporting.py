@@ -1,6 +1,7 @@
 """Lays standings out as the view of the organisers' report, and writes it."""
 
 from collections.abc import Mapping
+from itertools import zip_longest
 
 from runner.catalog import LoadedChallenge
 from runner.causality.findings import Standing
@@ -10,8 +11,11 @@ from runner.confine import Confine
 from runner.dataset import Case
 from runner.formats.contract import FrameTable, Problem
 from runner.formats.frame_table import Role, confined_read
+from runner.gpu.words import used_in_words
 from runner.images import PinnedImage
+from runner.job import JobResult
 from runner.judge import CaseOutcome, problem_words
+from runner.pipeline.host import HostFacts
 from runner.pipeline.looking_ahead import CausalityFinding
 from runner.pipeline.record import RunRecord
 from runner.pipeline.standings import Board, Row, ScoredCase, Standings
@@ -121,8 +125,9 @@ class _Layout:
             facts += [
                 Fact(name="engine", value=f"{engine.name} {engine.version}, {engine.operating_system}"),
                 Fact(name="output held by", value=record.host.output),
+                Fact(name="policy", value=f"{record.host.policy.value}{_runtime(record.host.runtime)}"),
                 Fact(name="system calls", value=f"filtered by {record.host.seccomp} profile"),
-                Fact(name="GPUs", value=", ".join(record.host.gpus) or "none used"),
+                Fact(name="GPUs", value=_gpus(record.host)),
                 *self._tightened(),
             ]
         if self._challenge.reference_hardware:
@@ -234,9 +239,16 @@ class _Layout:
             problem_count=count,
             run_seconds=outcome.seconds,
             limit_seconds=outcome.limit,
+            used=self._used(outcome),
             scores=tuple(case.score.values[metric.name] if case.score else None for metric in board.metrics),
             ribbons=self._ribbons(board.task, outcome.case, table) if table is not None else (),
         )
+
+    def _used(self, outcome: CaseOutcome) -> tuple[str, ...]:
+        """What the attempt that counts used besides time."""
+        folder = self._run.attempt(outcome.submission, outcome.task, outcome.case, "full", outcome.attempt)
+        path = folder / "result.json"
+        return used_in_words(read_value(path, JobResult).usage) if path.is_file() else ()
 
     def _prediction(self, task: str, outcome: CaseOutcome) -> tuple[FrameTable | None, tuple[ProblemLine, ...], int]:
         rule = self._challenge.tasks[task].format
@@ -341,6 +353,16 @@ def _standing(rows: list[Row]) -> Chip:
     if any(row.values for row in rows) and all(row.submission.status.ranked is False for row in rows):
         return Chip(word="shown only", tone=Tone.NEUTRAL)
     return Chip(word="not ranked", tone=Tone.BAD)
+
+
+def _gpus(host: HostFacts) -> str:
+    named = zip_longest(host.gpus, host.gpu_names, fillvalue="")
+    devices = "; ".join(f"{uuid} ({name})" if name else uuid for uuid, name in named)
+    return f"{devices}{f'; given by {host.gpu_access}' if host.gpu_access else ''}" or "none used"
+
+
+def _runtime(name: str) -> str:
+    return f", runtime {name}" if name else ""
 
 
 def _assumptions(challenge: Challenge) -> tuple[str, ...]:

@@ -2,25 +2,18 @@
 
 ``mean_then_rank`` and ``median_then_rank`` aggregate a submission's values over the cases and rank the aggregates.
 ``rank_then_mean`` and ``rank_then_median`` rank the submissions within each case, aggregate the ranks, and rank those,
-the smaller the better (Wiesenfarth et al., Scientific Reports 11:2369, 2021, Methods; challengeR 1.0.5).
+the smaller the better. ``test_based`` ranks by the share of the others that a submission is significantly better than
+(Wiesenfarth et al., Scientific Reports 11:2369, 2021, Methods; challengeR 1.0.5).
 
 Values are rounded to the stated precision before every ranking, so that float noise splits no ties; in what it returns
 the aggregate is rounded too: what is shown is what was ranked.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
-
-import numpy as np
-from numpy.typing import NDArray
 
 from runner.challenge import RankingRule
+from runner.ranking.multisets import every_case_once, rank_multisets
 from runner.ranking.table import ScoreTable
-
-Values = NDArray[np.float64]
-Aggregate = Callable[[Values], Values]
-"""From shape ``(submissions, cases)`` to ``(submissions,)``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,58 +58,10 @@ def rank(table: ScoreTable, rule: RankingRule, *, higher_is_better: bool) -> Ran
         raise ValueError("there is no case to rank over")
     if not table.submissions:
         return Ranking(rows=())
-    values, places = _places(table.values, rule, higher_is_better=higher_is_better)
+    whole = every_case_once(len(table.cases))
+    (values,), (places,) = rank_multisets(table.values, whole, rule, higher_is_better=higher_is_better)
     rows = [
         RankedRow(submission=name, value=float(value), rank=float(place))
         for name, value, place in zip(table.submissions, values, places, strict=True)
     ]
     return Ranking(rows=tuple(sorted(rows, key=lambda row: (row.rank, row.submission))))
-
-
-def _places(values: Values, rule: RankingRule, *, higher_is_better: bool) -> tuple[Values, Values]:
-    """Aggregates and ranks; a pure function of the matrix, so that a bootstrap can wrap it."""
-    sign = -1.0 if higher_is_better else 1.0
-    match rule.method:
-        case "mean_then_rank":
-            return _aggregate_then_rank(values, _mean, rule, sign)
-        case "median_then_rank":
-            return _aggregate_then_rank(values, _median, rule, sign)
-        case "rank_then_mean":
-            return _aggregate_then_rank(_within_cases(values, rule, sign), _mean, rule, 1.0)
-        case "rank_then_median":
-            return _aggregate_then_rank(_within_cases(values, rule, sign), _median, rule, 1.0)
-        case _:
-            assert_never(rule.method)
-
-
-def _within_cases(values: Values, rule: RankingRule, sign: float) -> Values:
-    """Ranks within each case; shape as ``values``."""
-    cost = sign * np.round(values, rule.precision)
-    columns = [ranks(column, ties=rule.ties) for column in cost.T]
-    return np.stack(columns, axis=1)
-
-
-def _aggregate_then_rank(values: Values, aggregate: Aggregate, rule: RankingRule, sign: float) -> tuple[Values, Values]:
-    aggregates = np.round(aggregate(values), rule.precision)
-    return aggregates, ranks(sign * aggregates, ties=rule.ties)
-
-
-def _mean(values: Values) -> Values:
-    return np.asarray(values.mean(axis=1))
-
-
-def _median(values: Values) -> Values:
-    return np.asarray(np.median(values, axis=1))
-
-
-def ranks(cost: Values, *, ties: str) -> Values:
-    """Ranks of the entries of a vector, 1 for the smallest; ties take their smallest rank, or their mean.
-
-    Args:
-        cost: Shape ``(n,)``.
-        ties: ``min`` or ``average``.
-    """
-    _, group, sizes = np.unique(cost, return_inverse=True, return_counts=True)
-    first = np.cumsum(sizes) - sizes + 1
-    places = first + (sizes - 1) / 2 if ties == "average" else first
-    return np.asarray(places[group], dtype=np.float64)

@@ -165,6 +165,7 @@ class CaseRow:
         problem_count: How many there are in all.
         run_seconds: Judged run time; None where nothing ran.
         limit_seconds: What it may have been; None where there is no limit.
+        used: What it used besides, a sentence each.
         scores: One for each of the section's metrics; None where there is none.
         ribbons: One a column.
     """
@@ -179,6 +180,7 @@ class CaseRow:
     problem_count: int = 0
     run_seconds: float | None = None
     limit_seconds: float | None = None
+    used: tuple[str, ...] = ()
     scores: tuple[float | None, ...] = ()
     ribbons: tuple[Ribbon, ...] = ()
 

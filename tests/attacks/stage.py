@@ -308,7 +308,7 @@ class Stage:
             labelled += [(volume.name, volume.labels) for volume in self.engine.volumes(LABEL_RUN)]
             found += [name for name, labels in labelled if labels[LABEL_RUN] == bench.run_token]
             found += [f"mount {point}" for point in mounts.mounted_below(work)]
-            found += [p.name for p in work.iterdir() if p.name != "owner" and not p.name.startswith("blank-")]
+            found += [p.name for p in work.iterdir() if not p.name.startswith("blank-")]
             for device in Path("/sys/block").glob("loop*/loop/backing_file"):
                 with contextlib.suppress(OSError):
                     found += [str(device)] if str(work) in device.read_text() else []
@@ -358,7 +358,7 @@ def open_stage(folder: Path) -> Iterator[Stage]:
         contexts = {}
         for place in ("loop", "volume"):
             settings = Settings(workspace=folder / "work" / place, output=OutputMethod(place))
-            opened = functools.partial(open_bench, gpus_wanted=0, allow_cpu=True, observe=lambda _: None)
+            opened = functools.partial(open_bench, observe=lambda _: None)
             bench, facts = stack.enter_context(opened(engine, settings, stop=threading.Event()))
             contexts[place] = Context(
                 run=RunFolder(root=folder / f"run-{place}"), loaded=_loaded(), cases={CASE: case},

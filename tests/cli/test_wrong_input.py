@@ -78,17 +78,39 @@ def test_an_engine_that_does_not_run_is_named_with_the_way_to_start_it(tmp_path:
 @pytest.mark.engine
 @pytest.mark.root
 def test_an_image_that_does_not_exist_is_named_with_its_submission(tmp_path: Path) -> None:
-    _told(_evaluate(tmp_path), 2, "submission 'a'", "proctor-test/none:1")
+    teams = "submissions:\n  - {submission: a, team: A, image: gone.tar}\n"
+    _told(_evaluate(tmp_path, teams=teams), 2, "submission 'a'", "gone.tar")
 
 
 @pytest.mark.engine
 @pytest.mark.root
 def test_several_images_that_do_not_exist_are_all_named(tmp_path: Path) -> None:
     teams = (
-        "submissions:\n  - {submission: a, team: A, image: proctor-test/n1:1}\n"
+        "submissions:\n  - {submission: a, team: A, image: 'sha256:" + "0" * 64 + "'}\n"
         "  - {submission: b, team: B, image: gone.tar}\n"
     )
     _told(_evaluate(tmp_path, teams=teams), 2, "2 images", "submission 'a'", "submission 'b'", "gone.tar")
+
+
+@pytest.mark.engine
+@pytest.mark.root
+def test_a_registry_that_does_not_answer_is_named_and_leaves_the_submission_pending(tmp_path: Path) -> None:
+    teams = "submissions:\n  - {submission: a, team: A, image: '127.0.0.1:1/none:1'}\n"
+    ran = _evaluate(tmp_path, teams=teams, PROCTOR_PULL_DEADLINE="1 s")
+    _told(ran, 5, "pending", "127.0.0.1:1/none:1", "connection refused", "proctor resume")
+
+
+@pytest.mark.engine
+@pytest.mark.root
+def test_a_folder_for_an_image_is_refused_with_the_flag_that_allows_it(tmp_path: Path) -> None:
+    (tmp_path / "method").mkdir()
+    teams = "submissions:\n  - {submission: a, team: A, image: ./method}\n"
+    _told(_evaluate(tmp_path, teams=teams), 2, "submission 'a'", "is a folder", "--build-untrusted")
+
+
+def test_a_network_that_is_not_known_is_named_with_those_that_are() -> None:
+    ran = proctor("check", "x", "--challenge", "pitvis2023", "--build-network", "hots")
+    _told(ran, 2, "--build-network 'hots'", "default, none, host")
 
 
 def test_a_run_folder_of_another_challenge_is_refused(tmp_path: Path) -> None:

@@ -39,6 +39,11 @@ def _list_and_wait(box: FakeBox) -> FakeExit:
     return FakeExit(seconds=100)
 
 
+def _write_own_tree(box: FakeBox) -> int:
+    box.tree_bytes = 3 << 20
+    return 0
+
+
 def _tell(box: FakeBox) -> int:
     box.print(f"{box.arguments[-1]} {box.environment['WORD']} {box.path('/data/inputs/word.txt').read_text()}")
     return 0
@@ -65,6 +70,7 @@ PROGRAMS = {
         f"import os, time; print(','.join(sorted(os.listdir('{OUT}'))), flush=True); time.sleep(100)",
         _list_and_wait,
     ),
+    "write own tree": Program("with open('/root/x', 'wb') as sink: sink.write(bytes(3 << 20))", _write_own_tree),
     "tell": Program(
         "import os, sys; print(sys.argv[-1], os.environ['WORD'], open('/data/inputs/word.txt').read())",
         _tell,

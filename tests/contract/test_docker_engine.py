@@ -147,6 +147,34 @@ def test_build_ends_at_its_deadline(docker_bench: "Bench", tmp_path: Path) -> No
     assert time.monotonic() - before < 2.5
 
 
+_HOSTS = "import os; print(len([n for n in os.listdir('/sys/class/net') if n != 'lo']))"
+
+
+def test_build_has_no_network_where_none_is_given_and_keeps_to_its_memory(
+    docker_bench: "Bench", tmp_path: Path
+) -> None:
+    hungry = "held = bytearray(256 << 20)"
+    # Never twice the same: what is cached prints nothing.
+    sees = f'RUN python3 -c "{_HOSTS}" # {docker_bench.name()}'
+    holds = 'RUN [ -z "$PROGRAM" ] || python3 -c "$PROGRAM"'
+    (tmp_path / "Dockerfile").write_text(f"FROM proctor-base:1\nARG PROGRAM\n{sees}\n{holds}\n")
+
+    def build(program: str, network: str, memory: int) -> list[str]:
+        lines: list[str] = []
+        docker_bench.images.append(
+            docker_bench.engine.build(
+                tmp_path, reference=f"{docker_bench.name()}:1", arguments={"PROGRAM": program}, deadline=60,
+                log=lines.append, network=network, memory=memory,
+            )
+        )  # fmt: skip
+        return lines
+
+    assert "0" in build("", "none", 512 << 20)
+    assert "0" not in build(hungry, "default", 512 << 20)
+    with pytest.raises(EngineRefusal, match="137"):
+        build(hungry + " ", "none", 64 << 20)
+
+
 @pytest.mark.parametrize("program", ["/none/at/all", "/etc/passwd"])
 def test_program_that_cannot_be_executed_is_refused_at_start(docker_bench: "Bench", program: str) -> None:
     container = docker_bench.engine.create(docker_bench.spec("exit 3", command=(program,), init=False))
@@ -303,6 +331,15 @@ def test_spoilt_layer_never_yields_the_image_that_was_there_before(docker_bench:
     with pytest.raises(EngineRefusal) as refusal:
         docker_bench.engine.pull(f"{registry.name}:1", deadline=60, progress=lambda _: None)
     assert refusal.value.phase is RefusalPhase.PULL
+
+
+def test_registry_is_asked_what_a_name_means_without_fetching_it(docker_bench: "Bench", registry: Registry) -> None:
+    registry.offer(b"only asked for")
+    for reference in (f"{registry.name}:1", f"{registry.name}@{registry.digest}"):
+        assert docker_bench.engine.registry_digest(reference) == registry.digest
+    assert registry.image_id not in docker_bench.engine.image_ids()
+    with pytest.raises(ImageMissing):
+        docker_bench.engine.registry_digest(f"{registry.name}:2")
 
 
 def test_name_the_registry_does_not_know_is_missing(docker_bench: "Bench", registry: Registry) -> None:

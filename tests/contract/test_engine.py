@@ -105,6 +105,16 @@ def test_loaded_archive_is_named_by_id(bench: "Bench", tagged: bool) -> None:
     assert tuple(tag.removeprefix("localhost/") for tag in facts.repo_tags) == ((name,) if tagged else ())
 
 
+def test_every_image_is_listed_by_id_named_or_not(bench: "Bench") -> None:
+    image_id, archive = _saved_image(None)
+    assert image_id not in bench.engine.image_ids()
+    bench.images.append(image_id)
+    bench.engine.load([archive], deadline=20)
+    assert {image_id, bench.image_id} <= set(bench.engine.image_ids())
+    bench.engine.remove_image(image_id)
+    assert image_id not in bench.engine.image_ids()
+
+
 def test_broken_archive_is_refused(bench: "Bench") -> None:
     with pytest.raises(EngineRefusal) as refusal:
         bench.engine.load((b"no tar at all " * 1000 for _ in range(100)), deadline=20)
@@ -369,6 +379,16 @@ def test_loosened_sandbox_reads_back_as_loosened(bench: "Bench") -> None:
     assert {"cpus", "memory", "memory_swap", "user"}.isdisjoint(limits)
 
 
+def test_what_a_container_wrote_to_its_own_tree_is_measured(bench: "Bench") -> None:
+    container = bench.engine.create(bench.spec("write own tree", user="", read_only=False))
+    assert bench.engine.written_bytes(container) < 1 << 20
+    bench.engine.start(container)
+    assert bench.wait(container).code == 0
+    assert 3 << 20 <= bench.engine.written_bytes(container) < 4 << 20
+    bench.engine.remove(container)
+    assert bench.engine.written_bytes(container) == 0
+
+
 def test_containers_are_listed_by_label_running_or_not(bench: "Bench") -> None:
     created = bench.engine.create(bench.spec("exit 3", labels={bench.label: "a", "other": "b"}))
     running = bench.started("stubborn")
@@ -440,6 +460,83 @@ def test_tree_that_is_not_there_is_refused(bench: "Bench", path: str) -> None:
     container = bench.started("stubborn", volumes=(mount,))
     with pytest.raises(EngineRefusal) as refusal:
         b"".join(bench.engine.read_tree(container, path))
+    assert refusal.value.status == 404
+
+
+def _tree() -> bytes:
+    """A root file system with one of each thing that can lie at a path."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, kind, mode, told in (
+            ("app", tarfile.DIRTYPE, 0o750, b""),
+            ("app/run", tarfile.REGTYPE, 0o4711, b"#!/bin/sh\n"),
+            ("app/large", tarfile.REGTYPE, 0o644, bytes(range(256)) * 4096),
+            ("app/empty", tarfile.REGTYPE, 0o400, b""),
+            ("app/" + "long" * 40, tarfile.REGTYPE, 0o644, b"a name that needs a second header"),
+            ("app/pipe", tarfile.FIFOTYPE, 0o600, b""),
+            ("bin", tarfile.SYMTYPE, 0o777, b"app"),
+            ("app/link", tarfile.SYMTYPE, 0o777, b"/app/run"),
+            ("app/nowhere", tarfile.SYMTYPE, 0o777, b"/none/at/all"),
+        ):
+            member = tarfile.TarInfo(name)
+            member.type, member.mode = kind, mode
+            if kind == tarfile.SYMTYPE:
+                member.linkname = told.decode()
+            member.size = len(told) if kind == tarfile.REGTYPE else 0
+            tar.addfile(member, io.BytesIO(told))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def unstarted(bench: "Bench") -> str:
+    """A container that was never started, of that root file system."""
+    image = bench.engine.import_root([_tree()], reference=f"{bench.name()}:1", changes=())
+    bench.images.append(image)
+    spec = bench.spec("exit 3", image_id=image, entrypoint=("/none",), command=(), working_dir="/")
+    return bench.engine.create(spec)
+
+
+@pytest.mark.parametrize(
+    ("path", "most", "found"),
+    [
+        ("/", 9, ("folder", 0o755, 0, b"")),
+        ("/app", 9, ("folder", 0o750, 0, b"")),
+        ("/app/run", 9, ("file", 0o4711, 10, b"#!/bin/sh")),
+        ("/app/run", 99, ("file", 0o4711, 10, b"#!/bin/sh\n")),
+        ("/app/run", 0, ("file", 0o4711, 10, b"")),
+        ("/bin/run", 2, ("file", 0o4711, 10, b"#!")),
+        ("/bin/../app/run", 2, ("file", 0o4711, 10, b"#!")),
+        ("/app/large", 300, ("file", 0o644, 1 << 20, bytes(range(256)) + bytes(range(44)))),
+        ("/app/empty", 9, ("file", 0o400, 0, b"")),
+        ("/app/" + "long" * 40, 6, ("file", 0o644, 33, b"a name")),
+        ("/app/pipe", 9, ("something else", 0o600, 0, b"")),
+        ("/none", 9, None),
+        ("/app/none", 9, None),
+        ("/app/run/none", 9, None),
+        ("/app/nowhere/none", 9, None),
+        ("/" + "x" * 300, 9, None),
+    ],
+    ids=lambda value: value[:20] if isinstance(value, str) else "",
+)
+def test_what_lies_at_a_path_is_told_and_no_more_of_it_read_than_asked(
+    bench: "Bench", unstarted: str, path: str, most: int, found: tuple[str, int, int, bytes] | None
+) -> None:
+    facts = bench.engine.read_file(unstarted, path, max_bytes=most)
+    told = facts and (facts.kind.value, facts.mode, facts.size, facts.content)
+    assert told == found
+    assert bench.facts(unstarted).state == "created"
+
+
+@pytest.mark.parametrize(("path", "target"), [("/app/link", "/app/run"), ("/app/nowhere", "/none/at/all")])
+def test_link_is_told_and_not_followed(bench: "Bench", unstarted: str, path: str, target: str) -> None:
+    facts = bench.engine.read_file(unstarted, path, max_bytes=9)
+    assert facts is not None
+    assert (facts.kind.value, facts.link, facts.content) == ("link", target, b"")
+
+
+def test_file_of_no_container_is_refused(bench: "Bench") -> None:
+    with pytest.raises(EngineRefusal) as refusal:
+        bench.engine.read_file("proctor-none", "/etc/passwd", max_bytes=9)
     assert refusal.value.status == 404
 
 

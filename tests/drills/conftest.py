@@ -1,7 +1,6 @@
 """The private engine, loaded once, and a fresh scene for every drill."""
 
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,20 +9,8 @@ from runner import mounts
 from runner.engine.docker import connect
 from runner.engine.helper import HELPER_REFERENCE, helper_image
 from runner.errors import HostUnfit
-from tests.drills.daemon import Daemon, copy_image, private_daemon, twin_of
-from tests.drills.scene import (
-    ALL_ACCEPTED,
-    BASE,
-    PROGRAMS,
-    Disturbed,
-    Scene,
-    board,
-    lose_containerd,
-    make_challenge,
-    make_data,
-    make_image,
-    pause,
-)
+from tests.drills.daemon import Daemon, copy_helper, private_daemon
+from tests.drills.scene import ALL_ACCEPTED, BASE, Images, Scene, board, make_challenge, make_data
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +22,7 @@ def daemon() -> Iterator[Daemon]:
         pytest.fail(f"drills copy an image of this host's engine; next: make engine base ({error})")
     with private_daemon() as running:
         engine = running.engine()
-        copy_image(HELPER_REFERENCE, engine)
+        copy_helper(engine)
         repository, tag = BASE.split(":")
         running.api().tag(HELPER_REFERENCE, repository, tag=tag)
         engine.close()
@@ -43,11 +30,9 @@ def daemon() -> Iterator[Daemon]:
 
 
 @pytest.fixture(scope="session")
-def images(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def images(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Images:
     """Images of the programs by name."""
-    folder = tmp_path_factory.mktemp("images")
-    engine = daemon.engine()
-    return {name: make_image(engine, folder / name, name) for name in PROGRAMS}
+    return Images(daemon.engine(), tmp_path_factory.mktemp("images"))
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +48,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def scene(daemon: Daemon, images: dict[str, str], challenge: Path, data: Path, tmp_path: Path) -> Iterator[Scene]:
+def scene(daemon: Daemon, images: Images, challenge: Path, data: Path, tmp_path: Path) -> Iterator[Scene]:
     """A fresh scene; the engine answers before and after, and nothing of ours is on it."""
     workspace = tmp_path / "work"
     found = Scene(
@@ -73,15 +58,19 @@ def scene(daemon: Daemon, images: dict[str, str], challenge: Path, data: Path, t
     yield found
     if not daemon.answers():
         daemon.start()
-    for container in daemon.api().containers(all=True):
-        daemon.api().remove_container(container["Id"], force=True, v=True)
+    api = daemon.api()
+    for container in api.containers(all=True):
+        api.remove_container(container["Id"], force=True, v=True)
+    for volume in api.volumes()["Volumes"] or ():
+        api.remove_volume(volume["Name"])
+    api.close()
     for point in mounts.mounted_below(tmp_path):
         mounts.unmount(point)
 
 
 @pytest.fixture(scope="session")
 def undisturbed(
-    daemon: Daemon, images: dict[str, str], challenge: Path, data: Path, tmp_path_factory: pytest.TempPathFactory
+    daemon: Daemon, images: Images, challenge: Path, data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> str:
     """The leaderboard of a run that nothing disturbed."""
     folder = tmp_path_factory.mktemp("undisturbed")
@@ -93,32 +82,3 @@ def undisturbed(
     assert scene.words(folder / "run") == ALL_ACCEPTED
     assert scene.leftovers() == []
     return board(folder / "run")
-
-
-@pytest.fixture(scope="session")
-def long_drills(
-    daemon: Daemon,
-    images: dict[str, str],
-    challenge: Path,
-    data: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[dict[str, Future[Disturbed]]]:
-    """What takes a minute: on an engine of its own, beside the other drills."""
-
-    def scene(daemon: Daemon, name: str) -> Scene:
-        folder = tmp_path_factory.mktemp(name)
-        return Scene(
-            daemon=daemon, challenge=challenge, data=data, images=images, folder=folder, workspace=folder / "work"
-        )  # fmt: skip
-
-    with twin_of(daemon) as twin, ThreadPoolExecutor(max_workers=1) as pool:
-        yield {
-            "pause": pool.submit(pause, scene(twin, "pause"), 62.0),
-            "containerd": pool.submit(lose_containerd, scene(twin, "containerd")),
-        }
-
-
-@pytest.fixture(autouse=True)
-def _begin_the_long_drills_early(request: pytest.FixtureRequest) -> None:
-    if any("long_drills" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        request.getfixturevalue("long_drills")

@@ -2,15 +2,18 @@
 
 It runs in a network namespace of its own: a second daemon with ``--bridge=none`` on the host's would delete the first
 one's bridge (moby #26989). Its data root is a small file system in a file, so that it can be filled. Its containerd is
-its child, and dies with it.
+its child, and dies with it. Each pytest worker has one.
 """
 
 import contextlib
+import fcntl
 import os
+import re
 import secrets
 import shutil
 import signal
 import subprocess
+import tarfile
 import tempfile
 import threading
 import time
@@ -22,21 +25,32 @@ import docker
 
 from runner import mounts
 from runner.engine.docker import DockerEngine, connect
+from runner.engine.helper import HELPER_LABEL, HELPER_REFERENCE
 from runner.errors import HostUnfit
 from runner.ownership import Owner, current_owner, provably_dead
+from runner.streams import IterableReader
 
 _PLACE, _PREFIX = "/var/tmp", "proctor-drill-"
+_MEMORY = Path("/dev/shm")
 _DATA_BYTES = 640 << 20
-_UP_SECONDS = 60.0
+_DEADLINE = 300.0
+"""Seconds for whatever takes none on a quiet machine: only what never comes may fail a drill."""
+
+_NOT_NEEDED = re.compile(
+    r"(\./)?(usr/share|usr/include|usr/lib/(python3|locale|gcc|apt)|usr/lib/[^/]+/(perl|perl-base|gconv|blas|lapack)"
+    r"|usr/local/lib/python3[^/]*/(site-packages|ensurepip|idlelib|test)|var)/."
+)
+"""Two thirds of our helper image, and no part of a Python: what is loaded by each worker takes seconds."""
+
 _ADMIN_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 
-def until(condition: Callable[[], bool], what: str, *, seconds: float = 60.0) -> None:
+def until(condition: Callable[[], bool], what: str, *, seconds: float = _DEADLINE) -> None:
     """Wait until something holds."""
     ends = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < ends, f"{what} did not come within {seconds:g} s"
-        time.sleep(0.01)
+        time.sleep(0.03)
 
 
 def processes_naming(text: str) -> dict[int, str]:
@@ -56,10 +70,24 @@ def _children_of(parent: int) -> list[int]:
     return []
 
 
-class Daemon:
-    """The private engine; every act returns when it has taken effect."""
+def _memory_for(folder: Path) -> Path:
+    """Where its data are kept: in memory where there is room, which loads an image in half the time."""
+    room = os.statvfs(_MEMORY)
+    return _MEMORY if room.f_bavail * room.f_frsize > 2 * _DATA_BYTES else folder.parent
 
-    def __init__(self, folder: Path | None = None) -> None:
+
+class Daemon:
+    """The private engine; every act returns when it has taken effect.
+
+    Args:
+        folder: Where it lives; None: a new one.
+        options: For dockerd.
+        tools: A folder of programs it finds before all others.
+    """
+
+    def __init__(self, folder: Path | None = None, *, options: tuple[str, ...] = (), tools: Path | None = None) -> None:
+        self._options = options
+        self._path = _ADMIN_PATH if tools is None else f"{tools}{os.pathsep}{_ADMIN_PATH}"
         if folder is None:
             # Short: a socket's path may have 107 bytes.
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_PLACE))
@@ -69,8 +97,7 @@ class Daemon:
         self.run = folder / "run"
         self.socket = folder / "docker.sock"
         self.log = folder / "dockerd.log"
-        # In memory: loading an image is quicker by half.
-        self.image = Path("/dev/shm") / f"{folder.name}.img"
+        self.image = _memory_for(folder) / f"{folder.name}.img"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -110,15 +137,15 @@ class Daemon:
             "unshare", "-n", "dockerd", "--data-root", str(self.data), "--exec-root", str(self.run),
             "--pidfile", str(self.folder / "docker.pid"), "--host", self.url, "--bridge", "none",
             "--iptables=false", "--ip-masq=false", "--ip-forward=false", "--storage-driver", "overlay2",
-            "--shutdown-timeout", "3",
+            "--shutdown-timeout", "3", *self._options,
         ]  # fmt: skip
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
-                env={**os.environ, "PATH": _ADMIN_PATH},
+                env={**os.environ, "PATH": self._path},
             )  # fmt: skip
         process = self._process
-        until(lambda: self.answers() or process.poll() is not None, "the private dockerd", seconds=_UP_SECONDS)
+        until(lambda: self.answers() or process.poll() is not None, "the private dockerd")
         assert process.poll() is None, self.log.read_text(errors="replace")[-3000:]
 
     def stop(self) -> None:
@@ -137,7 +164,7 @@ class Daemon:
     def _end(self, number: signal.Signals) -> None:
         assert self._process is not None
         self._process.send_signal(number)
-        self._process.wait(timeout=60)
+        self._process.wait(timeout=_DEADLINE)
         self._process = None
         until(lambda: "containerd" not in self.processes().values(), "the end of its containerd")
 
@@ -179,15 +206,12 @@ class Daemon:
                 over.set()
                 filling.result()
 
-    def open(self, like: Path | None = None) -> None:
-        """Make its data root, empty or a copy of another's image, and start it."""
+    def open(self) -> None:
+        """Make its data root and start it."""
         self.data.mkdir()
-        if like is None:
-            with self.image.open("wb") as file:
-                file.truncate(_DATA_BYTES)
-            subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", str(self.image)], check=True, env={"PATH": _ADMIN_PATH})
-        else:
-            subprocess.run(["cp", "--sparse=always", str(like), str(self.image)], check=True)
+        with self.image.open("wb") as file:
+            file.truncate(_DATA_BYTES)
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", str(self.image)], check=True, env={"PATH": _ADMIN_PATH})
         subprocess.run(["mount", "-o", "loop", str(self.image), str(self.data)], check=True)
         self.start()
 
@@ -209,7 +233,8 @@ class Daemon:
         for point in mounts.mounted_below(self.folder):
             mounts.unmount(point)
         shutil.rmtree(self.folder)
-        self.image.unlink(missing_ok=True)
+        for place in (_MEMORY, self.folder.parent):
+            (place / self.image.name).unlink(missing_ok=True)
         assert mounts.mounted_below(self.folder) == ()
 
 
@@ -233,18 +258,24 @@ def ballast(folder: Path, *, leave: int = 0) -> Iterator[None]:
 
 def sweep() -> None:
     """Remove what test runs that are provably dead have left."""
+    with Path(_PLACE, f"{_PREFIX}sweep").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _sweep()
+
+
+def _sweep() -> None:
     for folder in Path(_PLACE).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             owner = Owner.parse((folder / "owner").read_text())
             if owner is not None and provably_dead(owner, current_owner()):
                 Daemon(folder).close()
 
 
 @contextlib.contextmanager
-def private_daemon() -> Iterator[Daemon]:
+def private_daemon(*options: str, tools: Path | None = None) -> Iterator[Daemon]:
     """A running private engine with no image."""
     sweep()
-    daemon = Daemon()
+    daemon = Daemon(options=options, tools=tools)
     try:
         daemon.open()
         yield daemon
@@ -252,25 +283,26 @@ def private_daemon() -> Iterator[Daemon]:
         daemon.close()
 
 
-@contextlib.contextmanager
-def twin_of(daemon: Daemon) -> Iterator[Daemon]:
-    """A second one, which holds what the first one holds; that is stopped for a second, and so must be idle."""
-    twin = Daemon()
-    try:
-        daemon.stop()
-        subprocess.run(["umount", str(daemon.data)], check=True)
-        subprocess.run(["mount", "-o", "loop", str(daemon.image), str(daemon.data)], check=True)
-        try:
-            twin.open(daemon.image)
-        finally:
-            daemon.start()
-        yield twin
-    finally:
-        twin.close()
-
-
-def copy_image(source: str, target: DockerEngine) -> None:
-    """Give an engine an image of this host's own engine, by its name."""
+def copy_helper(target: DockerEngine) -> None:
+    """Give an engine the helper image of this host's own engine, without what no program of a drill needs."""
     here = docker.APIClient(timeout=600)
-    (loaded,) = target.load(here.get_image(source), deadline=300)
-    assert loaded == target.image(source).id
+    container = here.create_container(HELPER_REFERENCE, ["python3"])["Id"]
+    try:
+        with tempfile.TemporaryFile() as file:
+            with (
+                tarfile.open(fileobj=IterableReader(here.export(container)), mode="r|") as source,
+                tarfile.open(fileobj=file, mode="w|") as sink,
+            ):
+                for member in source:
+                    names = (member.name, member.linkname) if member.islnk() else (member.name,)
+                    if not any(map(_NOT_NEEDED.match, names)):
+                        sink.addfile(member, source.extractfile(member) if member.isreg() else None)
+            file.seek(0)
+            target.import_root(
+                iter(lambda: file.read(1 << 20), b""),
+                reference=HELPER_REFERENCE,
+                changes=(f"LABEL {HELPER_LABEL}=1", f"ENV PATH={_ADMIN_PATH}"),
+            )
+    finally:
+        here.remove_container(container)
+        here.close()

@@ -1,9 +1,11 @@
 """``proctor`` for drills: ended by a signal at a chosen stage, or with less patience. Told by the environment.
 
 DRILL_STAGE and DRILL_SIGNAL: the signal is sent at a stage's first pass that belongs to a submission; the first
-container job of a program is a probe of our own. SIGINT goes to the whole process group, as a terminal sends it.
+container jobs of a program are probes of our own. SIGINT goes to the whole process group, as a terminal sends it.
 DRILL_PATIENCE: seconds, in place of the minute for which an engine that is silent is waited for.
 DRILL_BACK_OFF: seconds between attempts, where patience is told.
+SIGUSR1: from now on, the engine has a moment to answer in. It is sent when the fault is to be played, not before: a
+loaded machine's engine may take long for what it does well.
 """
 
 import importlib
@@ -18,35 +20,42 @@ from typing import Any, NamedTuple
 
 
 class Stage(NamedTuple):
-    """Where a runner is ended: ``pass_`` counts calls of a function, ``before`` it does its work or after."""
+    """Where a runner is ended: ``pass_`` counts calls of a function, ``before`` it does its work or after.
+
+    Calls are counted from when submissions are run; with ``early``, from the beginning.
+    """
 
     module: str
     name: str
     before: bool
-    pass_: int
+    pass_: int = 1
+    early: bool = False
 
 
 STAGES = {
-    "pin": Stage("runner.pipeline.evaluate", "pin", False, 1),
-    "layout": Stage("runner.execute", "lay_out", False, 2),
-    "mount": Stage("runner.mounts", "_mount", False, 3),  # the blank one, the probe's, a submission's
-    "create": Stage("runner.engine.docker", "DockerEngine.create", False, 2),
-    "run": Stage("runner.engine.docker", "DockerEngine.start", False, 2),
-    "intake": Stage("runner.outputs", "take_file", True, 2),
-    "result": Stage("runner.store", "os.fsync", False, 1),  # written, not yet renamed
-    "outcome": Stage("runner.pipeline.cases", "write_value", True, 1),
-    "outcome-half": Stage("runner.store", "os.fsync", False, 1),
-    "discard": Stage("runner.workspace", "discard", True, 3),  # the probe has two desks
-    "scoring": Stage("runner.pipeline.standings", "score_case", False, 1),
-    "report": Stage("runner.pipeline.evaluate", "write_report", True, 1),
+    "claim": Stage("os", "symlink", False, early=True),  # the workspace has its owner's record, and no folder
+    "pin": Stage("runner.pipeline.pinning", "pin", False, early=True),
+    "layout": Stage("runner.execute", "lay_out", False),
+    "mount": Stage("runner.mounts", "_mount", False, 2),  # the blank one, a submission's
+    "create": Stage("runner.engine.docker", "DockerEngine.create", False),
+    "run": Stage("runner.engine.docker", "DockerEngine.start", False),
+    "intake": Stage("runner.outputs", "take_file", True),
+    "result": Stage("runner.store", "os.fsync", False),  # written, not yet renamed
+    "outcome": Stage("runner.pipeline.cases", "write_value", True),
+    "outcome-half": Stage("runner.store", "os.fsync", False),
+    "discard": Stage("runner.workspace", "discard", True),
+    "scoring": Stage("runner.pipeline.standings", "score_case", False),
+    "report": Stage("runner.pipeline.evaluate", "write_report", True),
     "leaderboard": Stage("runner.pipeline.publish", "write_whole", True, 2),  # scores.csv is written, the board not
-    "farewell": Stage("os", "unlink", True, 1),  # the owner's file in the workspace
+    "farewell": Stage("os", "unlink", True, early=True),  # the workspace's folder is gone, its owner's record not
 }
-_REQUEST_SECONDS = 1.5  # a loaded host takes half a second to start a container
+_BEGINS = ("runner.pipeline.evaluate", "_settle_all")
+_REQUEST_SECONDS = 1.5
 _ONLY: dict[str, Callable[[Any], bool]] = {
+    "claim": lambda first: str(first).count(":") == 4,
     "result": lambda first: ".result.json." in str(Path(f"/proc/self/fd/{first}").readlink()),
     "outcome-half": lambda first: ".outcome.json." in str(Path(f"/proc/self/fd/{first}").readlink()),
-    "farewell": lambda first: first == "owner",
+    "farewell": lambda first: str(first).endswith(".owner"),
 }
 
 
@@ -59,43 +68,74 @@ def send(number: int) -> None:
     time.sleep(0.05)  # the handler runs in the main thread
 
 
+def _wrap(module: str, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    holder: Any = importlib.import_module(module)
+    *path, last = name.split(".")
+    for step in path:
+        holder = getattr(holder, step)
+    setattr(holder, last, make(getattr(holder, last)))
+
+
 def arm(name: str, number: int) -> None:
     """Have the signal sent at a stage."""
     stage = STAGES[name]
-    holder: Any = importlib.import_module(stage.module)
-    *path, last = stage.name.split(".")
-    for step in path:
-        holder = getattr(holder, step)
-    real: Callable[..., Any] = getattr(holder, last)
+    begun = stage.early
     passes = 0
 
-    def wrapped(*arguments: Any, **named: Any) -> Any:
-        nonlocal passes
-        if name in _ONLY and not _ONLY[name](arguments[0]):
+    def begins(real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **named: Any) -> Any:
+            nonlocal begun
+            begun = True
             return real(*arguments, **named)
-        passes += 1
-        if stage.before and passes == stage.pass_:
-            send(number)
-        value = real(*arguments, **named)
-        if not stage.before and passes == stage.pass_:
-            send(number)
-        return value
 
-    setattr(holder, last, wrapped)
+        return wrapped
+
+    def strikes(real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **named: Any) -> Any:
+            nonlocal passes
+            if not begun or (name in _ONLY and not _ONLY[name](arguments[0])):
+                return real(*arguments, **named)
+            passes += 1
+            if stage.before and passes == stage.pass_:
+                send(number)
+            value = real(*arguments, **named)
+            if not stage.before and passes == stage.pass_:
+                send(number)
+            return value
+
+        return wrapped
+
+    _wrap(*_BEGINS, begins)
+    _wrap(stage.module, stage.name, strikes)
+
+
+def _set(module: str, name: str, value: float) -> None:
+    holder = importlib.import_module(module)
+    assert hasattr(holder, name)
+    setattr(holder, name, value)
 
 
 def hurry(seconds: float, back_off: float) -> None:
-    """Wait for a silent engine no longer than that, and a moment between attempts."""
-    for module, name, value in (
-        ("runner.engine.docker_client", "REQUEST_SECONDS", _REQUEST_SECONDS),
-        ("runner.engine.docker", "REQUEST_SECONDS", _REQUEST_SECONDS),
-        ("runner.engine.docker", "_PING_SECONDS", _REQUEST_SECONDS),
-        ("runner.execute", "PATIENCE", seconds),
-        ("runner.pipeline.attempts", "_BACK_OFF", back_off),
-    ):
-        holder = importlib.import_module(module)
-        assert hasattr(holder, name)
-        setattr(holder, name, value)
+    """Wait for a silent engine no longer than that, and a moment between attempts; for an answer, once told to."""
+    told = False
+
+    def tell(_number: int, _frame: object) -> None:
+        nonlocal told
+        told = True
+        _set("runner.engine.docker", "_PING_SECONDS", _REQUEST_SECONDS)
+
+    def sends(real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(client: Any, request: Any, **named: Any) -> Any:
+            if told:
+                named["timeout"] = min(named.get("timeout") or _REQUEST_SECONDS, _REQUEST_SECONDS)
+            return real(client, request, **named)
+
+        return wrapped
+
+    _set("runner.execute", "PATIENCE", seconds)
+    _set("runner.pipeline.attempts", "_BACK_OFF", back_off)
+    _wrap("runner.engine.docker_client", "Client.send", sends)
+    signal.signal(signal.SIGUSR1, tell)
 
 
 if __name__ == "__main__":

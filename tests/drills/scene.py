@@ -1,11 +1,14 @@
 """What a drill is played with: a challenge that takes seconds, real ``proctor`` processes, and what is left after them.
 
-Four runs a play, in this order: ``first`` on case 01 (at once), ``first`` on case 02 (some seconds: where faults
-strike), ``second`` on case 01 and on case 02 (at once).
+Four runs a play, in this order: ``first`` on case 01 (at once), ``first`` on case 02, ``second`` on case 01 and on
+case 02 (at once). On case 02 most programs hold until they are let go, so a fault is played while they run and however
+long that takes: no drill counts on a machine's speed. Whoever waits for the end of a command lets them go.
 """
 
 import contextlib
+import hashlib
 import importlib.util
+import io
 import json
 import os
 import re
@@ -14,10 +17,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
+import tarfile
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+import docker
 
 from runner import mounts
 from runner.engine.docker import DockerEngine
@@ -28,50 +35,59 @@ from tests.drills.daemon import Daemon, until
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = "proctor-base:1"
-SLOW_SECONDS = 2.0
-LIMIT = 3.5
+LIMIT = 120.0
+"""Seconds a program may run; one that is let go takes none."""
+
 SETTINGS = f"""
 ceiling: {{run_time: {LIMIT:g} s, memory: 256 MiB, shm: 16 MiB, output: 4 MiB, tmp: 16 MiB}}
 """
+SHARED = ("images", "leases")
+"""What all runners of a host keep in its workspace."""
 
-# Odd is the number of frames of case 02.
-_ANSWER = """
-import os, sys, time
+_DEADLINE = 600.0
+_HOLDING = b"holding\n"
+
+_BEGINS = """
+import os, signal, sys, time
 frames = len(os.listdir(sys.argv[1]))
-{before}
-if frames % 2:
-    time.sleep({seconds})
-with open(sys.argv[2], "w") as sink:
-    sink.write("int_time,int_step\\n" + "".join(f"{{t}},{{1 + t // 6}}\\n" for t in range(frames)))
 """
-_TRAP = """
-import signal
+_TRAPS = """
 signal.signal(signal.SIGTERM, lambda number, frame: sys.exit({code}))
 """
-# More than a pipe and a socket hold: it waits for whoever reads the log.
-_CHAT = """
+# Odd is the number of frames of case 02; ``go`` is made on the host.
+_HOLDS = """
 if frames % 2:
-    time.sleep(1)
+    os.write(1, b"holding\\n")
+    while not os.path.exists(os.path.join(os.path.dirname(sys.argv[1]), "go")):
+        time.sleep(0.01)
+"""
+# More than a pipe and a socket hold: it waits for whoever reads the log.
+_CHATS = """
+if frames % 2:
     for _ in range(24):
         os.write(1, b"x" * (1 << 20))
 """
 # Two megabytes, and certain that they are on the disk.
-_HEAVY = """
+_IS_HEAVY = """
 if frames % 2:
-    time.sleep(1)
     with open(os.path.join(os.path.dirname(sys.argv[2]), "heavy"), "wb") as sink:
         sink.write(os.urandom(2 << 20))
         sink.flush()
         os.fsync(sink.fileno())
 """
+_ANSWERS = """
+with open(sys.argv[2], "w") as sink:
+    sink.write("int_time,int_step\\n" + "".join(f"{t},{1 + t // 6}\\n" for t in range(frames)))
+"""
 PROGRAMS = {
-    "heavy": _ANSWER.format(before=_HEAVY, seconds=0),
-    "first": _ANSWER.format(before="", seconds=SLOW_SECONDS),
-    "second": _ANSWER.format(before="", seconds=0),
-    "traps-1": _ANSWER.format(before=_TRAP.format(code=1), seconds=SLOW_SECONDS),
-    "traps-0": _ANSWER.format(before=_TRAP.format(code=0), seconds=SLOW_SECONDS),
-    "chatty": _ANSWER.format(before=_CHAT, seconds=0.5),
-    "floods": "import os\nwhile True:\n    os.write(1, b'x' * 65536)\n",
+    "first": _BEGINS + _HOLDS + _ANSWERS,
+    "second": _BEGINS + _ANSWERS,
+    "waits": _BEGINS + _HOLDS.replace("frames % 2", "True") + _ANSWERS,
+    "heavy": _BEGINS + _HOLDS + _IS_HEAVY + _ANSWERS,
+    "traps-0": _BEGINS + _TRAPS.format(code=0) + _HOLDS + _ANSWERS,
+    "traps-1": _BEGINS + _TRAPS.format(code=1) + _HOLDS + _ANSWERS,
+    "chatty": _BEGINS + _HOLDS + _CHATS + _ANSWERS,
+    "floods": _BEGINS + "while frames % 2:\n    os.write(1, b'x' * 65536)\n" + _ANSWERS,
 }
 
 
@@ -115,6 +131,43 @@ def make_image(engine: DockerEngine, folder: Path, name: str) -> str:
     return reference
 
 
+def make_archive(path: Path, *, megabytes: int) -> Path:
+    """A ``docker save`` archive of an image with one layer of random bytes."""
+    layer = io.BytesIO()
+    with tarfile.open(fileobj=layer, mode="w") as tar:
+        info = tarfile.TarInfo("weights")
+        info.size = megabytes << 20
+        tar.addfile(info, io.BytesIO(os.urandom(info.size)))
+    text = layer.getvalue()
+    config = {
+        "architecture": "amd64", "os": "linux", "config": {"Entrypoint": ["/weights"]},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(text).hexdigest()}"]},
+    }  # fmt: skip
+    manifest = [{"Config": "config.json", "RepoTags": None, "Layers": ["layer.tar"]}]
+    with tarfile.open(path, mode="w") as tar:
+        for name, data in (
+            ("config.json", json.dumps(config).encode()),
+            ("layer.tar", text),
+            ("manifest.json", json.dumps(manifest).encode()),
+        ):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return path
+
+
+class Images(dict[str, str]):
+    """References of the programs' images by name; each is built when it is first asked for."""
+
+    def __init__(self, engine: DockerEngine, folder: Path) -> None:
+        super().__init__()
+        self._engine, self._folder = engine, folder
+
+    def __missing__(self, name: str) -> str:
+        self[name] = make_image(self._engine, self._folder / name, name)
+        return self[name]
+
+
 @dataclass(frozen=True)
 class Ran:
     """How a command ended: its exit code, negative where a signal ended it, and what it printed."""
@@ -128,8 +181,15 @@ class Ran:
 class Play:
     """A command under way, in a process group of its own."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     out: Path
+    scene: "Scene"
+    said: Path
+
+    @property
+    def err(self) -> str:
+        """What it has said so far."""
+        return self.said.with_suffix(".err").read_text()
 
     def signal(self, number: signal.Signals) -> None:
         """To it alone."""
@@ -139,10 +199,15 @@ class Play:
         """Ctrl-C: to its whole process group."""
         os.killpg(self.process.pid, signal.SIGINT)
 
-    def wait(self, *, seconds: float = 120) -> Ran:
-        """Wait for its end."""
-        printed, errors = self.process.communicate(timeout=seconds)
-        return Ran(self.process.returncode, printed, errors)
+    def wait_holding(self, *, seconds: float = _DEADLINE) -> Ran:
+        """Wait for its end, which no program's end brings about."""
+        code = self.process.wait(seconds)
+        return Ran(code, self.said.with_suffix(".out").read_text(), self.err)
+
+    def wait(self) -> Ran:
+        """Let the programs go and wait for its end."""
+        with self.scene.going():
+            return self.wait_holding()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,11 +224,20 @@ class Scene:
     @property
     def environment(self) -> dict[str, str]:
         """What commands run in: no settings of the person who runs the tests."""
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PROCTOR_", "DOCKER_"))}
+        # Without compiled modules, each of a hundred processes takes half a second longer to begin.
+        foreign = ("PROCTOR_", "DOCKER_", "PYTHONDONTWRITEBYTECODE")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
         return kept | {
             "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": "/nonexistent", "DOCKER_HOST": self.daemon.url,
             "PROCTOR_WORKSPACE": str(self.workspace),
         }  # fmt: skip
+
+    @property
+    def settings(self) -> Path:
+        """A settings file."""
+        path = self.folder / "settings.yaml"
+        path.write_text(SETTINGS)
+        return path
 
     def submissions(self, *names: str, **images: str) -> Path:
         """A submissions file; images by name where they are not our own."""
@@ -175,12 +249,10 @@ class Scene:
 
     def arguments(self, out: Path, *names: str, **images: str) -> list[str]:
         """``evaluate`` of some submissions; of ``first`` and ``second`` where none is named."""
-        settings = self.folder / "settings.yaml"
-        settings.write_text(SETTINGS)
         names = names or (() if images else ("first", "second"))
         return [
             "evaluate", str(self.challenge), "--data", str(self.data), "--submissions",
-            str(self.submissions(*names, **images)), "--out", str(out), "--settings", str(settings), "--seed", "5",
+            str(self.submissions(*names, **images)), "--out", str(out), "--settings", str(self.settings), "--seed", "5",
         ]  # fmt: skip
 
     def begin(
@@ -196,11 +268,13 @@ class Scene:
         drill = {"DRILL_STAGE": stage, "DRILL_SIGNAL": str(int(number))} if stage else {}
         drill |= {"DRILL_PATIENCE": str(patience), "DRILL_BACK_OFF": str(back_off)} if patience else {}
         program = [str(ROOT / "tests/drills/entry.py")] if drill else ["-m", "runner.cli"]
-        process = subprocess.Popen(
-            [sys.executable, *program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, env=self.environment | drill, start_new_session=True,
-        )  # fmt: skip
-        return Play(process, out)
+        said = self.folder / f"said-{secrets.token_hex(4)}"
+        with said.with_suffix(".out").open("wb") as printed, said.with_suffix(".err").open("wb") as errors:
+            process = subprocess.Popen(
+                [sys.executable, *program, *arguments], stdin=subprocess.DEVNULL, stdout=printed, stderr=errors,
+                env=self.environment | drill, start_new_session=True,
+            )  # fmt: skip
+        return Play(process, out, self, said)
 
     def evaluate(self, out: Path, *names: str, **images: str) -> Ran:
         """Evaluate to the end."""
@@ -208,27 +282,63 @@ class Scene:
 
     @contextlib.contextmanager
     def running(
-        self, out: Path, *names: str, patience: float = 0.0, back_off: float = 0.2, retries: int = 2
-    ) -> Iterator[Play]:
-        """An evaluation whose slow container runs; case 01 has its verdict."""
-        arguments = [*self.arguments(out, *names), "--set", f"host_retries={retries}"]
+        self, out: Path, *names: str, set_: Mapping[str, str] | None = None, patience: float = 0.0,
+        back_off: float = 0.2, containers: int = 1,
+    ) -> Iterator[Play]:  # fmt: skip
+        """An evaluation whose programs hold; a case 01 has its verdict."""
+        arguments = self.arguments(out, *names)
+        for key, value in (set_ or {}).items():
+            arguments += ["--set", f"{key}={value}"]
         play = self.begin(out, *arguments, patience=patience, back_off=back_off)
-        try:
-            self.wait_for_slow(play)
+        with self.held(play, containers=containers):
             yield play
+
+    @contextlib.contextmanager
+    def held(self, play: Play, *, containers: int = 1) -> Iterator[None]:
+        """Whatever happens once a command's programs hold; at the end it is ended."""
+        api = self.daemon.api()
+
+        def hold() -> bool:
+            assert play.process.poll() is None, play.err
+            try:
+                running = api.containers(filters={"label": LABEL_OWNER, "status": "running"})
+                return sum(api.logs(container["Id"]).endswith(_HOLDING) for container in running) == containers
+            except docker.errors.APIError as error:
+                if error.status_code not in (404, 409):  # it ended meanwhile
+                    raise
+                return False
+
+        try:
+            until(hold, f"{containers} programs that hold")
+            yield
         finally:
+            api.close()
             with play.process:
                 play.process.kill()
 
-    def wait_for_slow(self, play: Play) -> None:
-        """Wait until case 01 has its verdict and the container on case 02 runs."""
+    def let_go(self) -> None:
+        """Let all programs go that hold now."""
+        with contextlib.suppress(OSError):  # it ended meanwhile, and its folder is gone
+            for view in self.workspace.glob("*/*/*"):
+                if view.is_dir() and not view.is_mount():
+                    (view / "go").touch()
 
-        def there() -> bool:
-            assert play.process.poll() is None, play.wait().err
-            return bool(self.outcomes(play.out)) and bool(self.containers("running"))
+    @contextlib.contextmanager
+    def going(self) -> Iterator[None]:
+        """Let all programs go, whenever they begin."""
+        over = threading.Event()
 
-        until(there, "the slow container")
-        time.sleep(0.3)  # its program has begun
+        def let_go() -> None:
+            while not over.wait(0.02):
+                self.let_go()
+
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            going = pool.submit(let_go)
+            try:
+                yield
+            finally:
+                over.set()
+                going.result()
 
     def proctor(self, *arguments: str | Path) -> Ran:
         """Run a command to its end."""
@@ -249,7 +359,7 @@ class Scene:
         engine.close()
         found += [f"mount {point}" for point in mounts.mounted_below(self.workspace)]
         if self.workspace.is_dir():
-            found += [f"path {path}" for path in self.workspace.iterdir() if path.name != "leases"]
+            found += [f"path {path}" for path in self.workspace.iterdir() if path.name not in SHARED]
         return found
 
     def outcomes(self, out: Path) -> dict[tuple[str, str], CaseOutcome]:
@@ -278,41 +388,12 @@ def stale_files(out: Path) -> list[str]:
 
 
 def board(out: Path) -> str:
-    """The leaderboard and the scores, without durations."""
+    """The leaderboard and the scores, without durations and what they may be."""
     texts = [(out / name).read_text() for name in ("leaderboard.csv", "scores.csv", "leaderboard.json")]
-    whole = re.sub(r'"seconds": [\d.]+', '"seconds": 0', "\n".join(texts))
+    whole = re.sub(r'"(seconds|limit)": [\d.]+', r'"\1": 0', "\n".join(texts))
     return re.sub(r"\d+\.\d+(?= s\b)", "#", whole)
 
 
 ACCEPTED = ("accepted", "nobody")
 PENDING = ("host-fault", "host")
 ALL_ACCEPTED = {(name, case): ACCEPTED for name in ("first", "second") for case in ("01", "02")}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Disturbed:
-    """A run whose engine was disturbed: what was finished before, how it ended."""
-
-    scene: Scene
-    out: Path
-    before: dict[Path, tuple[int, bytes]]
-    ran: Ran
-
-
-def pause(scene: Scene, seconds: float) -> Disturbed:
-    """Let an engine stand still while a container runs."""
-    out = scene.folder / "run"
-    with scene.running(out) as play:
-        before = finished_files(out)
-        with scene.daemon.paused():
-            time.sleep(seconds)
-        return Disturbed(scene=scene, out=out, before=before, ran=play.wait())
-
-
-def lose_containerd(scene: Scene) -> Disturbed:
-    """Kill what an engine starts containers with while one runs; the engine answers on, and knows nothing."""
-    out = scene.folder / "run"
-    with scene.running(out) as play:
-        before = finished_files(out)
-        scene.daemon.kill_containerd()
-        return Disturbed(scene=scene, out=out, before=before, ran=play.wait())

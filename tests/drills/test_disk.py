@@ -1,12 +1,8 @@
 """A disk is full: what was there stays whole, the host is named as the cause, and with room the run goes on."""
 
 import contextlib
-import hashlib
-import io
 import json
-import os
 import subprocess
-import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from tests.drills.daemon import ballast
-from tests.drills.scene import ACCEPTED, ALL_ACCEPTED, PENDING, Scene, board, finished_files, stale_files
+from tests.drills.scene import (
+    ACCEPTED,
+    ALL_ACCEPTED,
+    PENDING,
+    Scene,
+    board,
+    finished_files,
+    make_archive,
+    stale_files,
+)
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
@@ -97,39 +102,16 @@ def test_a_full_disk_under_the_workspace_is_never_the_participants_fault(scene: 
         assert scene.words(out) == {("heavy", "01"): ACCEPTED, ("heavy", "02"): ACCEPTED}
 
 
-def _archive(path: Path, *, megabytes: int) -> Path:
-    """A ``docker save`` archive of an image with one layer of random bytes."""
-    layer = io.BytesIO()
-    with tarfile.open(fileobj=layer, mode="w") as tar:
-        info = tarfile.TarInfo("weights")
-        info.size = megabytes << 20
-        tar.addfile(info, io.BytesIO(os.urandom(info.size)))
-    text = layer.getvalue()
-    config = {
-        "architecture": "amd64", "os": "linux", "config": {"Entrypoint": ["/weights"]},
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(text).hexdigest()}"]},
-    }  # fmt: skip
-    manifest = [{"Config": "config.json", "RepoTags": None, "Layers": ["layer.tar"]}]
-    with tarfile.open(path, mode="w") as tar:
-        for name, data in (
-            ("config.json", json.dumps(config).encode()),
-            ("layer.tar", text),
-            ("manifest.json", json.dumps(manifest).encode()),
-        ):
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return path
-
-
 def test_a_full_data_root_is_the_hosts_fault_when_an_image_is_loaded(scene: Scene) -> None:
     out = scene.folder / "run"
-    _archive(scene.folder / "weights.tar", megabytes=20)
+    make_archive(scene.folder / "weights.tar", megabytes=20)
+    before = {image["Id"] for image in scene.daemon.api().images(all=True)}
     # The archive fits once, and not once more unpacked.
     with ballast(scene.daemon.data, leave=24 << 20):
         ran = scene.evaluate(out, weights="weights.tar")
     assert (ran.code, "Traceback" in ran.err) == (5, False), ran.err
     assert "damaged" not in ran.err
+    assert {image["Id"] for image in scene.daemon.api().images(all=True)} == before
     assert "the engine's disk is full" in ran.err
     assert scene.words(out) == {}
     assert scene.leftovers() == []

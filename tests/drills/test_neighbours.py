@@ -9,7 +9,6 @@ import pytest
 from runner.ownership import LABEL_OWNER, LABEL_RUN, Owner, current_owner, provably_dead
 from runner.pipeline.host import Leftovers, sweep
 from runner.settings import Settings
-from tests.drills.daemon import until
 from tests.drills.scene import ACCEPTED, Scene, board
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
@@ -35,12 +34,8 @@ def _swept(scene: Scene) -> Leftovers:
 def test_a_runners_death_costs_its_neighbour_nothing(scene: Scene, undisturbed: str) -> None:
     one, two = scene.folder / "one", scene.folder / "two"
     lives, dies = (scene.begin(out, *scene.arguments(out)) for out in (one, two))
-    with lives.process, dies.process:
-        pids = {lives.process.pid, dies.process.pid}
-        until(
-            lambda: all(scene.outcomes(out) for out in (one, two)) and set(_owners(scene).values()) == pids,
-            "a container of each runner",
-        )
+    with scene.held(lives, containers=2), scene.held(dies, containers=2):
+        assert set(_owners(scene).values()) == {lives.process.pid, dies.process.pid}
         dies.signal(signal.SIGKILL)
         dies.process.wait()
         before = _owners(scene)
@@ -100,8 +95,7 @@ def test_strangers_containers_with_our_labels_are_left_alone(scene: Scene, label
 def test_our_labels_in_an_image_do_not_make_its_container_look_left_over(scene: Scene, labelled: str) -> None:
     out = scene.folder / "run"
     play = scene.begin(out, *scene.arguments(out, labelled=labelled))
-    with play.process:
-        scene.wait_for_slow(play)
+    with scene.held(play):
         containers = scene.containers("running")
         assert _swept(scene).removed == ()
         assert scene.containers("running") == containers

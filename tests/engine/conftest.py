@@ -145,9 +145,8 @@ def leftovers(engine: Engine) -> list[str]:
     found = [f"container {c.name}" for c in engine.containers(LABEL_OWNER) if left(c.labels[LABEL_OWNER])]
     found += [f"volume {v.name}" for v in engine.volumes(LABEL_OWNER) if left(v.labels[LABEL_OWNER])]
     workspace = Path("/var/lib/proctor/work")
-    for folder in workspace.iterdir() if workspace.is_dir() else ():
-        owner = folder / "owner"
-        if folder.name != "leases" and (not owner.is_file() or left(owner.read_text())):
-            found.append(f"folder {folder}")
-            found += [f"mount {point}" for point in mounted_below(folder)]
+    for record in workspace.glob("*.owner"):
+        if left(str(record.readlink())):
+            found.append(f"folder {record.with_suffix('')}")
+            found += [f"mount {point}" for point in mounted_below(record.with_suffix(""))]
     return found

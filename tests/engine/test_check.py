@@ -10,20 +10,40 @@ from tests.engine.conftest import Images, leftovers, proctor
 pytestmark = pytest.mark.engine
 
 BROKEN = {
-    "label out of range": ("return label, label", "return 99, label", "output format", "bad-output"),
-    "off by one frame": ("enumerate(labels)", "enumerate(labels, start=1)", "output format", "bad-output"),
+    "label out of range": (
+        "return label, label",
+        "return 99, label",
+        "output format",
+        "bad-output",
+        ["unknown-labels"],
+    ),
+    "off by one frame": (
+        "enumerate(labels)",
+        "enumerate(labels, start=1)",
+        "output format",
+        "bad-output",
+        ["off-by-one"],
+    ),
     "wrong file": (
         "write(output, labels)",
         "write(output.with_suffix('.txt'), labels)",
         "output format",
         "missing-output",
+        ["wrong-extension"],
     ),
-    "missing package": ("import numpy as np", "import numpy as np\nimport torchvision", "run", "crashed"),
-    "writes beside the code": (
-        "write(output, labels)",
-        "Path('/app/cache.txt').write_text('x')",
+    "missing package": (
+        "import numpy as np",
+        "import numpy as np\nimport torchvision",
         "run",
         "crashed",
+        ["module-missing"],
+    ),
+    "writes beside the code": (
+        "write(output, labels)",
+        "Path('/app/features.npy').write_text('x')",
+        "run",
+        "crashed",
+        ["read-only"],
     ),
 }
 
@@ -51,7 +71,7 @@ def test_the_template_builds_and_passes_at_once(images: Images, template: Path) 
 def test_one_broken_line_is_rejected_with_its_reason(
     images: Images, template: Path, mistake: str, tmp_path: Path
 ) -> None:
-    old, new, stage, word = BROKEN[mistake]
+    old, new, stage, word, slugs = BROKEN[mistake]
     source = (template / "predict.py").read_text()
     assert old in source
     for path in template.iterdir():
@@ -65,7 +85,7 @@ def test_one_broken_line_is_rejected_with_its_reason(
     failed = [s for s in report["stages"] if s["state"] == "failed"]
     assert [s["name"] for s in failed] == [stage]
     assert failed[0]["sentence"].startswith(f"{word}: case ")
-    assert failed[0]["hints"]
+    assert [hint["slug"] for hint in failed[0]["hints"]] == slugs
     assert report["accepted"] is False
 
 

@@ -115,9 +115,7 @@ class Desk:
 @pytest.fixture(scope="module")
 def desk(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     settings = load_settings(None, {}, environ={}).settings
-    with open_bench(
-        engine, settings, gpus_wanted=0, allow_cpu=True, stop=threading.Event(), observe=lambda _event: None
-    ) as (bench, _):
+    with open_bench(engine, settings, stop=threading.Event(), observe=lambda _event: None) as (bench, _):
         yield Desk(bench, engine.image(BASE), tmp_path_factory.mktemp("scratch"))
 
 

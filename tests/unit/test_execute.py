@@ -5,13 +5,14 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner import mounts
+from runner import mounts, watched
 from runner.budget import Budget, Usage
 from runner.cleaner import Cleaner
 from runner.clock import SimulatedClock
@@ -29,10 +30,16 @@ from runner.engine import (
 from runner.engine.fake import FakeBox, FakeEngine, FakeExit, FakeProgram
 from runner.errors import HostFault, HostUnfit, Interrupted
 from runner.execute import Bench, View, run_job
+from runner.gpu.access import GpuAccess
+from runner.gpu.discovery import find_gpus
+from runner.gpu.energy import EnergyZone
+from runner.gpu.pool import GpuPool
 from runner.job import Cut, CutKind, Intake, IntakeRefusal, Job, JobResult, KillReason
 from runner.lease import Leases
 from runner.ownership import LABEL_OWNER, LABEL_RUN, Owner
+from runner.tally import Tally
 from runner.workspace import Workspace
+from tests.gpu.stand_in import GIB, StandIn, card, host_of
 
 OWNER = Owner(machine="m", boot="b", pid_namespace="1", pid=7, started="8")
 CREATE, START = RefusalPhase.CREATE, RefusalPhase.START
@@ -251,6 +258,14 @@ class TestNormal:
         log = (host.out / "log.txt").read_text().splitlines()
         assert (log[0] if log else "", log[-1] if log else "") == (kept_first, f"line {lines - 1}" if lines else "")
         assert result.log_truncated is truncated
+
+    @pytest.mark.parametrize(("whole_lines", "truncated"), [(198, False), (199, True), (500, True)])
+    def test_a_line_that_was_cut_off_counts_as_one(self, host: Host, whole_lines: int, truncated: bool) -> None:
+        def talk(box: FakeBox) -> int:
+            box.log += b"x\n" * whole_lines + b"half a li"
+            return 0
+
+        assert host.run(talk).log_truncated is truncated
 
     def test_a_log_of_one_endless_line_is_bounded(self, host: Host, make_budget: Callable[..., Budget]) -> None:
         def shout(box: FakeBox) -> int:
@@ -643,15 +658,42 @@ class TestLeases:
         host.run(good)
         assert host.spec.user == "1234:567"
 
-    def test_a_gpu_is_leased_and_its_holder_still_counts_as_alone(
-        self, host: Host, make_budget: Callable[..., Budget]
-    ) -> None:
-        bench = replace(host.bench, gpus=("GPU-1", "GPU-2"))
-        result = host.run(good, bench=bench, budget=make_budget(gpus=1))
-        assert (host.spec.gpus, result.usage.alone) == (GpuRequest(device_ids=("GPU-1",)), True)
 
-    def test_two_jobs_never_share_a_gpu(self, host: Host, make_budget: Callable[..., Budget]) -> None:
-        bench, budget = replace(host.bench, gpus=("GPU-1", "GPU-2")), make_budget(gpus=1)
+class TestGpus:
+    @pytest.fixture
+    def nvml(self) -> StandIn:
+        return StandIn(card(1), card(2))
+
+    @pytest.fixture
+    def said(self) -> list[str]:
+        return []
+
+    @pytest.fixture
+    def bench(self, host: Host, nvml: StandIn, said: list[str]) -> Bench:
+        gpus = find_gpus(nvml).gpus
+        nvml.open()
+        pool = GpuPool(
+            host_of(nvml, host.folder / "gpu-leases"), gpus, GpuAccess.DEVICE_REQUEST,
+            stop=host.bench.stop, say=said.append, settling=0.0,
+        )  # fmt: skip
+        return replace(host.bench, gpus=pool)
+
+    @pytest.fixture
+    def budget(self, make_budget: Callable[..., Budget]) -> Budget:
+        return make_budget(gpus=1)
+
+    def test_a_device_is_held_and_its_holder_still_counts_as_alone(
+        self, host: Host, bench: Bench, budget: Budget, nvml: StandIn
+    ) -> None:
+        nvml.used["GPU-1"] = [0, 5 * GIB, 3 * GIB]  # before the job, at its start, at its end
+        nvml.joules["GPU-1"] = [10.0, 25.0]
+        usage = host.run(good, bench=bench, budget=budget).usage
+        assert (host.spec.gpus, usage.alone) == (GpuRequest(device_ids=("GPU-1",)), True)
+        (gpu,) = usage.gpus
+        assert (gpu.device, gpu.peak_memory, gpu.joules, gpu.every) == ("GPU-1", 5 * GIB, 15.0, 0.2)
+        assert nvml.listening[0].closed
+
+    def test_two_jobs_never_share_one(self, host: Host, bench: Bench, budget: Budget) -> None:
         devices: list[GpuRequest | None] = []
 
         def outer(box: FakeBox) -> None:
@@ -661,12 +703,106 @@ class TestLeases:
         host.run(outer, bench=bench, budget=budget)
         assert devices == [GpuRequest(device_ids=("GPU-1",)), GpuRequest(device_ids=("GPU-2",))]
 
-    @pytest.mark.parametrize(("wanted", "there"), [(0, ("GPU-1",)), (1, ())])
-    def test_no_gpu_where_none_is_asked_for_or_none_is_there(
-        self, host: Host, make_budget: Callable[..., Budget], wanted: int, there: tuple[str, ...]
+    def test_a_job_of_two_is_given_two(self, host: Host, bench: Bench, make_budget: Callable[..., Budget]) -> None:
+        usage = host.run(good, bench=bench, budget=make_budget(gpus=2)).usage
+        assert host.spec.gpus == GpuRequest(device_ids=("GPU-1", "GPU-2"))
+        assert [gpu.device for gpu in usage.gpus] == ["GPU-1", "GPU-2"]
+
+    def test_a_job_of_more_than_there_are_is_refused(
+        self, host: Host, bench: Bench, make_budget: Callable[..., Budget]
     ) -> None:
-        host.run(good, bench=replace(host.bench, gpus=there), budget=make_budget(gpus=wanted))
-        assert (host.spec.gpus, host.spec.environment["NVIDIA_VISIBLE_DEVICES"]) == (None, "void")
+        with pytest.raises(HostUnfit):
+            host.run(good, bench=bench, budget=make_budget(gpus=3))
+
+    def test_no_device_where_none_is_asked_for_or_none_is_there(
+        self, host: Host, bench: Bench, budget: Budget, nvml: StandIn
+    ) -> None:
+        for usage in (host.run(good, bench=bench).usage, host.run(good, budget=budget).usage):
+            assert usage.gpus == ()
+            assert (host.spec.gpus, host.spec.environment["NVIDIA_VISIBLE_DEVICES"]) == (None, "void")
+        assert nvml.listening == []
+
+    def test_a_job_that_waited_for_its_device_was_alone(self, host: Host, bench: Bench, budget: Budget) -> None:
+        """Whoever held the device was gone before the job began; that it was there meanwhile does not count."""
+        started = threading.Event()
+
+        def holds(box: FakeBox) -> FakeExit:
+            started.set()
+            threading.Event().wait(0.5)
+            return good(box)
+
+        assert bench.gpus is not None
+        bench.gpus.set_aside("GPU-2", "out of the way")
+        with ThreadPoolExecutor(1) as threads:
+            first = threads.submit(host.run, holds, bench=bench, budget=budget)
+            assert started.wait(10)
+            second = run_job(
+                bench, replace(host.job, budget=budget, image_id=(image := host.engine.image(
+                    host.engine.add_image("second", good))).id),
+                View(case=host.case), image=image, attempt=1, folder=fresh(host.folder / "second"),
+            )  # fmt: skip
+            assert first.result(timeout=10).usage.alone is True
+        assert second.usage.alone is True
+
+    def test_a_device_lost_under_a_job_is_the_hosts_fault_and_the_next_try_gets_another(
+        self, host: Host, bench: Bench, budget: Budget, nvml: StandIn, said: list[str]
+    ) -> None:
+        def loses(box: FakeBox) -> FakeExit:
+            nvml.lost.add("GPU-1")
+            return good(box)
+
+        sentence = "GPU-1 was lost while a job held it: GPU is lost"
+        assert host.fault(loses, bench=bench, budget=budget).what == sentence
+        assert host.run(good, bench=bench, budget=budget).usage.gpus[0].device == "GPU-2"
+        assert said == [f"{sentence}; it is not used for the rest of this run"]
+
+    def test_what_runs_on_a_lost_device_is_ended_at_once(
+        self, host: Host, bench: Bench, nvml: StandIn, make_budget: Callable[..., Budget]
+    ) -> None:
+        budget = make_budget(gpus=1, run_time=1e9)
+        lost = threading.Event()
+
+        def loses(_: FakeBox) -> FakeExit:
+            nvml.lost.add("GPU-1")
+            lost.set()
+            return FakeExit(seconds=math.inf)
+
+        # The simulated clock would jump to the limit; this one lets the watch look meanwhile.
+        def slowly(_: str) -> None:
+            threading.Event().wait(0.05 if lost.is_set() else 0)
+
+        host.engine.before["inspect"] = slowly
+        fault = host.fault(loses, bench=bench, budget=budget)
+        assert "GPU-1 was lost" in fault.what
+        assert host.clock.now() < budget.run_time
+
+    def test_processors_are_counted_where_they_can_be(self, host: Host, tmp_path: Path) -> None:
+        counter = tmp_path / "energy_uj"
+        counter.write_text("1000000")
+        zones = (EnergyZone(counter=counter, wraps_at=10**9),)
+
+        def works(box: FakeBox) -> FakeExit:
+            counter.write_text("3500000")
+            return good(box)
+
+        assert host.run(works, bench=replace(host.bench, zones=zones)).usage.processor_joules == 2.5
+
+    @pytest.mark.parametrize(
+        "message",
+        ["Unknown runtime specified nvidia", "unknown or invalid runtime name: nvidia",
+         "failed to create task: CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=GPU-1: unknown"],
+    )  # fmt: skip
+    def test_an_engine_that_cannot_give_one_is_unfit(
+        self, host: Host, bench: Bench, budget: Budget, message: str
+    ) -> None:
+        with pytest.raises(HostUnfit) as caught:
+            host.run(refusing(message), bench=bench, budget=budget)
+        assert caught.value.what == "the engine cannot give a container a GPU"
+
+
+def fresh(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
 
 
 class TestCleaner:
@@ -774,3 +910,124 @@ class TestLoop:
         host.engine.before["logs"] = lambda _: raise_it(DOWN)
         with pytest.raises(HostFault):
             self.run(host, ends(code))
+
+
+class TestWatched:
+    """The last way: a plain folder, looked at while the container runs."""
+
+    def run(self, host: Host, program: FakeProgram, **job: Any) -> JobResult:
+        return host.run(program, bench=replace(host.bench, helper="", watched=True), **job)
+
+    @pytest.fixture
+    def noticed(self, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+        """Set when the watcher has asked for the container's end."""
+        event = threading.Event()
+        look = Scripted.inspect
+
+        def inspect(engine: Scripted, container: str) -> ContainerFacts | None:
+            if threading.current_thread() is not threading.main_thread():
+                event.set()
+            return look(engine, container)
+
+        monkeypatch.setattr(Scripted, "inspect", inspect)
+        return event
+
+    def test_a_good_run(self, host: Host) -> None:
+        result = self.run(host, good)
+        assert result.intake == Intake(file=f"{result.neutral_name}.csv", size=7)
+        assert (result.killed, result.overshoot) == (None, None)
+        assert (host.out / "predictions" / "prediction.csv").read_text() == "t,step\n"
+        assert [bind.read_only for bind in host.spec.binds] == [True, False]
+        assert (host.spec.volumes, len(host.engine.created)) == ((), 1)
+
+    @pytest.mark.root
+    def test_the_folder_is_the_jobs_own_on_the_hosts_own_disk(self, host: Host) -> None:
+        seen: list[tuple[int, int, int]] = []
+
+        def look(box: FakeBox) -> int:
+            facts = box.path("/data/outputs").stat()
+            seen.append((facts.st_uid, facts.st_mode & 0o777, facts.st_dev))
+            return 0
+
+        self.run(host, look)
+        assert seen == [(200_000, 0o755, host.work.stat().st_dev)]
+
+    def test_a_container_that_writes_too_much_is_killed(self, host: Host, noticed: threading.Event) -> None:
+        def flood(box: FakeBox) -> FakeExit:
+            write(box, "x" * (5 << 20))
+            assert noticed.wait(20)
+            return FakeExit(seconds=math.inf)
+
+        result = self.run(host, flood)
+        assert result.killed is KillReason.OUTPUT
+        assert result.exit is not None
+        assert (result.exit.code, result.exit.seconds <= 2.0) == (137, True)
+        assert result.overshoot == Tally(bytes=5 << 20, entries=1)
+        assert result.intake is not None
+        assert result.intake.refusal is IntakeRefusal.TOO_LARGE
+
+    def test_one_that_ends_before_it_is_noticed_still_wrote_too_much(self, host: Host) -> None:
+        def flood(box: FakeBox) -> FakeExit:
+            write(box)
+            box.path("/data/outputs/features").write_bytes(b"x" * (5 << 20))
+            return FakeExit(seconds=0.01)
+
+        result = self.run(host, flood)
+        assert result.overshoot == Tally(bytes=(5 << 20) + 4096, entries=2)
+        assert result.intake is not None
+        assert (result.intake.size, result.intake.full) == (7, True)
+
+    @pytest.mark.parametrize("code", [0, 1, 143])
+    def test_who_ended_by_itself_was_not_killed(self, host: Host, noticed: threading.Event, code: int) -> None:
+        def flood(box: FakeBox) -> FakeExit:
+            write(box, "x" * (5 << 20))
+            assert noticed.wait(20)
+            return FakeExit(code=code, seconds=0.0)
+
+        result = self.run(host, flood)
+        assert result.exit is not None
+        assert (result.exit.code, result.killed) == (code, None)
+        assert result.overshoot is not None
+
+    def test_files_are_counted_as_well(self, host: Host) -> None:
+        def flood(box: FakeBox) -> None:
+            for number in range(80):
+                box.path(f"/data/outputs/{number}").touch()
+
+        overshoot = self.run(host, flood).overshoot
+        assert overshoot is not None
+        assert overshoot.entries == 65
+
+    def test_a_kill_the_engine_refuses_is_tried_again(self, host: Host, noticed: threading.Event) -> None:
+        refused: list[str] = []
+
+        def refuse(container: str) -> None:
+            if len(refused) < 3:
+                refused.append(container)
+                raise EngineRefusal(RefusalPhase.KILL, "busy")
+
+        def flood(box: FakeBox) -> FakeExit:
+            host.engine.before["kill"] = refuse
+            write(box, "x" * (5 << 20))
+            assert noticed.wait(20)
+            while len(refused) < 3:
+                threading.Event().wait(0.01)
+            return FakeExit(seconds=math.inf)
+
+        assert self.run(host, flood).killed is KillReason.OUTPUT
+
+    def test_a_disk_without_room_is_the_hosts_fault(
+        self, host: Host, noticed: threading.Event, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def hide(box: FakeBox) -> FakeExit:
+            write(box)
+            monkeypatch.setattr(watched, "SPARE_ROOM", 1 << 60)
+            assert noticed.wait(20)
+            return FakeExit(seconds=math.inf)
+
+        with pytest.raises(HostFault, match="no room for an output that is only watched"):
+            self.run(host, hide)
+
+    def test_the_other_ways_are_not_watched(self, host: Host, noticed: threading.Event) -> None:
+        result = host.run(lambda box: write(box, "x" * (5 << 20)))
+        assert (noticed.is_set(), result.overshoot, result.killed) == (False, None, None)

@@ -15,6 +15,7 @@ from runner.challenge import Challenge, Invocation, Limits, Task
 from runner.dataset import Case
 from runner.job import Cut, CutKind, Job
 from runner.plan import HostSize, Shortfall, budget_for, job_name, plan_job, shortfalls, show_limit
+from runner.policy import COMPATIBLE, STRICT, PolicyName, Processors, policy_named
 from runner.settings import Ceiling
 
 MIB = 1 << 20
@@ -177,6 +178,9 @@ def test_frames_are_those_shown(plan: Callable[..., Job], cut: Cut | None, frame
         {"donor_hash": "d"},
         {"repeat": 1},
         {"cut": Cut(frames=2)},
+        {"policy": COMPATIBLE},
+        {"policy": policy_named(PolicyName.STRICT, runtime="runsc")},
+        {"policy": policy_named(PolicyName.STRICT, processors=Processors.CPUSET)},
         {"invocation": Invocation(args=("{input}",))},
         {"invocation": Invocation(args=("{input}", "{output}.csv"), input_mount="/in")},
         {"invocation": Invocation(args=("{input}", "{output}.csv"), output_mount="/out")},
@@ -220,3 +224,9 @@ def test_the_digest_does_not_change_with_what_a_container_cannot_meet(
         {"task": task_with(task, separator=";", extra_columns="ignore")},
     ):
         assert plan(**changes).digest == plan().digest, changes
+
+
+def test_open_files_and_log_are_the_policys() -> None:
+    policy = replace(STRICT, open_files=99, log_bytes=5)
+    budget = budget_for(LIMITS, Ceiling(), BIG, media_seconds=1.0, policy=policy)
+    assert (budget.open_files, budget.log_bytes) == (99, 5)

@@ -14,6 +14,7 @@ from runner.engine import Exit
 from runner.formats.contract import FrameTable, Problem, Reading
 from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason
 from runner.judge import better, exceeded_time, judge_run, problem_words, show_run_time
+from runner.tally import Tally
 from runner.verdict import Verdict, VerdictWord
 
 NEUTRAL = "4f1d2a9c0b3e5d77"
@@ -57,7 +58,10 @@ MISSING = refused(IntakeRefusal.MISSING)
 GREW = "a file grew past the 32 MiB allowed; the program ended with exit code 153 (SIGXFSZ)"
 FULL = "the output folder was full, 4 MiB or 64 files are allowed; the program ended with "
 KILLED = KillReason.TIME
+OVER = KillReason.OUTPUT
+WATCHED = "; the output is only watched on this host"
 
+TREE = "90 MiB of 32 MiB allowed were written to the container's own tree before it {}; the tree is only watched"
 TABLE: list[tuple[str, JobResult, Reading | None, str, str]] = [
     ("normal", result(), GOOD, "accepted", "ran 30.0 s of 60.0 s allowed; 4 frames answered"),
     ("to the second", result(seconds=60.0), GOOD, "accepted", "ran 60.0 s of 60.0 s allowed; 4 frames answered"),
@@ -112,6 +116,36 @@ TABLE: list[tuple[str, JobResult, Reading | None, str, str]] = [
      FULL + "exit code 0 and <case>.csv is not there"),
     ("full but complete", result(intake=replace(TAKEN, full=True)), GOOD, "accepted",
      "ran 30.0 s of 60.0 s allowed; 4 frames answered"),
+    # An output that is only watched.
+    ("over and stopped", result(137, killed=OVER, overshoot=Tally(bytes=14 << 20, entries=2)), GOOD, "too-much-output",
+     "14 MiB of 4 MiB allowed were written before it was stopped" + WATCHED),
+    ("over and ended", result(overshoot=Tally(bytes=5 << 20, entries=2)), GOOD, "too-much-output",
+     "5 MiB of 4 MiB allowed were written before it ended" + WATCHED),
+    ("over and crashed", result(1, intake=MISSING, overshoot=Tally(bytes=5 << 20, entries=2)), None, "too-much-output",
+     "5 MiB of 4 MiB allowed were written before it ended" + WATCHED),
+    ("over by a byte", result(overshoot=Tally(bytes=(4 << 20) + 1, entries=1)), GOOD, "too-much-output",
+     "4194305 bytes of 4194304 bytes allowed were written before it ended" + WATCHED),
+    ("full to the last byte, too many files", result(overshoot=Tally(bytes=4 << 20, entries=65)), GOOD,
+     "too-much-output", "more than the 64 files and folders allowed were made before it ended" + WATCHED),
+    ("as many files as allowed, too deep", result(137, killed=OVER, overshoot=Tally(entries=64, too_deep=True)), GOOD,
+     "too-much-output",
+     "folders more than 32 deep were made, which are not looked into, before it was stopped" + WATCHED),
+    ("over and late", result(137, seconds=62.0, killed=OVER, overshoot=Tally(bytes=5 << 20, entries=2)), GOOD,
+     "timed-out", "ran 62.0 s of 60.0 s allowed and was stopped"),
+    ("over, a child out of memory before", result(137, oom=True, killed=OVER, overshoot=Tally(bytes=5 << 20)), GOOD,
+     "too-much-output", "5 MiB of 4 MiB allowed were written before it was stopped" + WATCHED),
+    ("over, a child out of memory, ended well", result(oom=True, overshoot=Tally(bytes=5 << 20)), GOOD,
+     "too-much-output", "5 MiB of 4 MiB allowed were written before it ended" + WATCHED),
+    ("over and out of memory", result(137, oom=True, overshoot=Tally(bytes=5 << 20)), GOOD, "out-of-memory",
+     "the process was killed for using more than the 2 GiB of memory allowed"),
+    # A tree of its own that it may write to.
+    ("own tree, stopped", result(137, killed=OVER, tree_bytes=90 << 20), GOOD, "too-much-output",
+     TREE.format("was stopped")),
+    ("own tree, ended", result(1, tree_bytes=90 << 20), GOOD, "too-much-output",
+     TREE.format("ended")),
+    ("own tree and out of memory", result(137, oom=True, tree_bytes=90 << 20), GOOD, "out-of-memory",
+     "the process was killed for using more than the 2 GiB of memory allowed"),
+    ("own tree and late", result(seconds=61.0, tree_bytes=90 << 20), GOOD, "timed-out", "ran 61.0 s of 60.0 s allowed"),
     ("too large", result(intake=refused(IntakeRefusal.TOO_LARGE, "9 bytes of 8 allowed")), None, "too-much-output",
      "<case>.csv has 9 bytes of 8 allowed"),
     ("a link", result(intake=refused(IntakeRefusal.NOT_REGULAR, "a symbolic link")), None, "unsafe-output",
@@ -191,7 +225,7 @@ class TestClocks:
 
     @pytest.mark.parametrize(
         ("seconds", "killed", "exceeded"),
-        [(59.0, None, False), (60.0, None, False), (60.0001, None, True), (59.0, KILLED, True)],
+        [(59.0, None, False), (60.0, None, False), (60.0001, None, True), (59.0, KILLED, True), (59.0, OVER, False)],
     )
     def test_exceeded_time(self, seconds: float, killed: KillReason | None, exceeded: bool) -> None:
         assert exceeded_time(result(seconds=seconds, killed=killed), 60.0) is exceeded
@@ -271,3 +305,33 @@ class TestBetter:
     def test_the_better_time_counts(self, word: VerdictWord, seconds: float, second_counts: bool) -> None:
         first = self.attempt(VerdictWord.TIMED_OUT, 61.0)
         assert better(first, self.attempt(word, seconds)) is second_counts
+
+
+FORESEEN = "the first program of the entry point's shell command is not along the PATH of the image"
+
+
+@pytest.mark.parametrize(
+    ("code", "foreseen", "intake", "word"),
+    [
+        (126, FORESEEN, MISSING, "bad-image"),
+        (127, FORESEEN, MISSING, "bad-image"),
+        (127, "", MISSING, "crashed"),
+        (1, FORESEEN, MISSING, "crashed"),
+        (128, FORESEEN, MISSING, "crashed"),
+        (127, FORESEEN, replace(MISSING, other_entries=1), "crashed"),
+        (127, FORESEEN, TAKEN, "crashed"),
+    ],
+)
+def test_program_that_was_never_started_is_a_bad_image_where_the_preflight_foresaw_it(
+    make_job: Callable[..., Job], code: int, foreseen: str, intake: Intake, word: str
+) -> None:
+    found = replace(result(code, intake=intake), start_fault=foreseen)
+    verdict = judge_run(make_job(), found, None, public=False)
+    assert verdict.word.value == word
+    if word == "bad-image":
+        assert verdict.sentence == f"{FORESEEN}; the container ended with exit code {code}"
+
+
+def test_memory_comes_before_a_start_that_was_foreseen_to_fail(make_job: Callable[..., Job]) -> None:
+    found = replace(result(127, oom=True, intake=MISSING), start_fault=FORESEEN)
+    assert judge_run(make_job(), found, None, public=False).word.value == "out-of-memory"

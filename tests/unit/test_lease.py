@@ -138,3 +138,44 @@ class TestTakenSince:
             assert leases.taken_since(later(), but=()) is False
         with leases.first_free(iter("a")) as mine:
             assert mine == "a"
+
+
+class TestShared:
+    """A folder that the runners of all users share."""
+
+    def test_it_can_be_used_by_everybody(self, tmp_path: Path) -> None:
+        folder = tmp_path / "gpus"
+        lease = Leases(folder=folder, shared=True).hold("GPU-1")
+        assert lease is not None
+        assert folder.stat().st_mode & 0o7777 == 0o1777
+        assert lease.path.stat().st_mode & 0o777 == 0o666
+        lease.release()
+
+    @pytest.mark.root
+    def test_another_users_file_is_taken_as_it_is(self, tmp_path: Path) -> None:
+        """Where fs.protected_regular is on, Linux refuses even root to open a stranger's file there with O_CREAT."""
+        folder = tmp_path / "gpus"
+        leases = Leases(folder=folder, shared=True)
+        first = leases.hold("GPU-1")
+        assert first is not None
+        first.release()
+        os.chown(folder / "GPU-1", 12345, 12345)
+        again = leases.hold("GPU-1")
+        assert again is not None
+        assert leases.hold("GPU-1") is None
+        again.release()
+
+    def test_a_link_is_not_followed(self, tmp_path: Path) -> None:
+        folder = tmp_path / "gpus"
+        folder.mkdir()
+        (tmp_path / "secret").write_text("x")
+        (folder / "GPU-1").symlink_to(tmp_path / "secret")
+        with pytest.raises(OSError, match="symbolic links"):
+            Leases(folder=folder, shared=True).hold("GPU-1")
+
+    def test_nor_is_one_in_place_of_the_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "gpus").symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(HostUnfit, match="is a link"):
+            Leases(folder=tmp_path / "gpus", shared=True).hold("GPU-1")
+        assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -3,6 +3,7 @@
 import io
 import tarfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,18 +13,24 @@ from hypothesis import strategies as st
 
 from runner.budget import Budget
 from runner.clock import SimulatedClock
+from runner.engine import FileFacts, FileKind
 from runner.engine.fake import FakeEngine
 from runner.errors import HostFault
-from runner.job import Intake, IntakeRefusal
-from runner.outputs import HOLDER_MOUNT, VolumePlace, holder_spec, take_file, volume_place
+from runner.job import Intake, IntakeRefusal, NameKind
+from runner.outputs import HOLDER_MOUNT, VolumePlace, holder_spec, kind_of_name, take_file, volume_place
 
 MIB = 1 << 20
 NAME = "n.csv"
 
 
+def without_names(intake: Intake) -> Intake:
+    """The rest of an intake; the kinds of names have a test of their own."""
+    return replace(intake, other_names=())
+
+
 class TestTakeFile:
     def take(self, folder: Path, *, cap: int = 100, full: bool = False) -> Intake:
-        return take_file(folder / "out", NAME, folder / "taken", cap=cap, full=full)
+        return without_names(take_file(folder / "out", NAME, folder / "taken", cap=cap, full=full))
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
@@ -105,6 +112,13 @@ class TarEngine(FakeEngine):
         super().__init__(SimulatedClock())
         self.tar = tar
         self.sent = 0
+        self.there: FileFacts | None = None
+        self.asked: list[str] = []
+
+    def read_file(self, container: str, path: str, *, max_bytes: int) -> FileFacts | None:
+        assert (container, max_bytes) == ("holder", 0)
+        self.asked.append(path)
+        return self.there
 
     def read_tree(self, container: str, path: str) -> Iterator[bytes]:
         assert (container, path) == ("holder", HOLDER_MOUNT)
@@ -121,7 +135,7 @@ def take(tmp_path: Path, make_budget: Callable[..., Budget]) -> Callable[..., In
         (tmp_path / "taken").unlink(missing_ok=True)
         engine = TarEngine(tar_of(*entries) if data is None else data)
         place = VolumePlace(engine, "v", "holder", make_budget(output_bytes=cap, output_files=files))
-        return place.take(NAME, tmp_path / "taken")
+        return without_names(place.take(NAME, tmp_path / "taken"))
 
     return take
 
@@ -142,7 +156,8 @@ class TestVolumes:
             # The first of several wins.
             ([ROOT, FILE, FILE._replace(data=b"evil")], 1),
             ([ROOT, FILE, FILE._replace(data=b"", kind=tarfile.SYMTYPE, link="/etc/shadow")], 1),
-            ([ROOT, FILE, Entry("hold/twin", kind=tarfile.LNKTYPE, link=f"hold/{NAME}")], 1),
+            ([ROOT, FILE, Entry("hold/b", b"x"), Entry("hold/twin", kind=tarfile.LNKTYPE, link="hold/b")], 2),
+            ([ROOT, FILE, Entry("hold/to", kind=tarfile.SYMTYPE, link=f"hold/{NAME}")], 1),
         ],
     )
     def test_a_file_is_taken(
@@ -165,6 +180,11 @@ class TestVolumes:
              IntakeRefusal.SEVERAL_LINKS, "a file with several links", 1),
             ([ROOT, Entry(f"hold/{NAME}", kind=tarfile.LNKTYPE, link="/etc/shadow")],
              IntakeRefusal.SEVERAL_LINKS, "a file with several links", 0),
+            # The twin sorts after it, so it is the one that the stream holds as a file.
+            ([ROOT, FILE, Entry("hold/twin", kind=tarfile.LNKTYPE, link=f"hold/{NAME}")],
+             IntakeRefusal.SEVERAL_LINKS, "a file with several links", 1),
+            ([ROOT, FILE, Entry("hold/o", b"x"), Entry("hold/z/a/t", kind=tarfile.LNKTYPE, link=f"hold/{NAME}")],
+             IntakeRefusal.SEVERAL_LINKS, "a file with several links", 2),
             ([ROOT, Entry(f"hold/{NAME}", kind=tarfile.DIRTYPE)], IntakeRefusal.NOT_REGULAR, "a folder", 0),
             ([ROOT, Entry(f"hold/{NAME}", kind=tarfile.FIFOTYPE)], IntakeRefusal.NOT_REGULAR, "a named pipe", 0),
             ([ROOT, Entry(f"hold/{NAME}", kind=tarfile.CHRTYPE)], IntakeRefusal.NOT_REGULAR, "a device", 0),
@@ -226,6 +246,44 @@ class TestVolumes:
             assert (intake.refusal, intake.full) == (IntakeRefusal.MISSING, True)
             assert intake.other_entries <= 65
             assert engine.sent * 10_000 < len(engine.tar) / 2
+
+    def test_what_is_there_but_not_in_the_stream_is_a_socket(
+        self, tmp_path: Path, make_budget: Callable[..., Budget]
+    ) -> None:
+        engine = TarEngine(tar_of(ROOT, Entry("hold/other")))
+        place = VolumePlace(engine, "v", "holder", make_budget())
+        engine.there = FileFacts(kind=FileKind.OTHER, mode=0o755)
+        assert without_names(place.take(NAME, tmp_path / "taken")) == Intake(
+            file=NAME, refusal=IntakeRefusal.NOT_REGULAR, detail="a socket", other_entries=1
+        )
+        assert engine.asked == ["/hold/n.csv"]
+
+    @pytest.mark.parametrize("kind", [FileKind.FILE, FileKind.FOLDER, FileKind.LINK])
+    def test_a_stream_that_leaves_out_what_it_must_hold_is_the_hosts_fault(
+        self, tmp_path: Path, make_budget: Callable[..., Budget], kind: FileKind
+    ) -> None:
+        engine = TarEngine(tar_of(ROOT))
+        engine.there = FileFacts(kind=kind, mode=0o644)
+        with pytest.raises(HostFault, match="what the engine read of the output is not whole"):
+            VolumePlace(engine, "v", "holder", make_budget()).take(NAME, tmp_path / "taken")
+
+    def test_a_file_in_the_stream_is_not_asked_for(self, tmp_path: Path, make_budget: Callable[..., Budget]) -> None:
+        engine = TarEngine(tar_of(ROOT, FILE))
+        VolumePlace(engine, "v", "holder", make_budget()).take(NAME, tmp_path / "taken")
+        assert engine.asked == []
+
+    @pytest.mark.parametrize("before", [False, True])
+    def test_a_file_beside_more_than_can_be_is_refused_since_a_twin_may_follow(
+        self, tmp_path: Path, make_budget: Callable[..., Budget], before: bool
+    ) -> None:
+        holes, twin = Entry("hold/o", b"x" * (2 * MIB)), Entry("hold/t", kind=tarfile.LNKTYPE, link=f"hold/{NAME}")
+        engine = TarEngine(tar_of(ROOT, *([holes, FILE] if before else [FILE, holes]), twin))
+        engine.there = FileFacts(kind=FileKind.FILE, mode=0o644, size=4)
+        place = VolumePlace(engine, "v", "holder", make_budget(output_bytes=MIB, output_files=64))
+        intake = place.take(NAME, tmp_path / "taken")
+        assert (intake.refusal, intake.full) == (IntakeRefusal.TOO_LARGE, True)
+        assert intake.detail == "more than the 1048576 bytes or 64 files allowed beside it"
+        assert not (tmp_path / "taken").exists()
 
     def test_many_files_are_looked_through_where_they_are_allowed(self, take: Callable[..., Intake]) -> None:
         data = tar_of(Entry("hold/x"))[:512] * 10_001 + tar_of(FILE)
@@ -306,3 +364,39 @@ class TestVolumePlace:
         assert spec.entrypoint == ("python3", "-c", "import signal; signal.pause()")
         assert [(mount.volume, mount.target, mount.read_only) for mount in spec.volumes] == [("v", "/hold", True)]
         assert (spec.memory, spec.pids, spec.binds) == (64 * MIB, 16, ())
+
+
+class TestOtherNames:
+    @pytest.mark.parametrize(
+        ("name", "kind"),
+        [
+            ("N.csv", NameKind.LETTER_CASE), ("n.CSV", NameKind.LETTER_CASE), ("n", NameKind.EXTENSION),
+            ("n.txt", NameKind.EXTENSION), ("n.csv.gz", NameKind.EXTENSION), ("n.csv.partial", NameKind.UNFINISHED),
+            (".n.csv.swp", NameKind.UNFINISHED), ("m.tmp", NameKind.OTHER), ("n1.csv", NameKind.STEM),
+            ("predictions.csv", NameKind.STEM), ("n1.txt", NameKind.OTHER), ("csv", NameKind.OTHER),
+        ],
+    )  # fmt: skip
+    def test_a_name_is_one_of_a_kind(self, name: str, kind: NameKind) -> None:
+        assert kind_of_name(name, NAME) is kind
+
+    def test_a_due_name_without_an_extension_has_no_namesakes(self) -> None:
+        assert kind_of_name("other", "n") is NameKind.OTHER
+
+    def test_a_folder_and_a_volume_tell_the_same(self, tmp_path: Path, make_budget: Callable[..., Budget]) -> None:
+        out = tmp_path / "out"
+        (out / "sub").mkdir(parents=True)
+        for name in (NAME, "n.json", "N.CSV", "sub/m.csv"):
+            (out / name).write_bytes(b"x")
+        tar = tar_of(
+            ROOT, FILE, Entry("hold/sub", kind=tarfile.DIRTYPE), Entry("hold/sub/m.csv"), Entry("hold/n.json"),
+            Entry("hold/N.CSV"),
+        )  # fmt: skip
+        kinds = (NameKind.EXTENSION, NameKind.FOLDER, NameKind.LETTER_CASE)
+        assert take_file(out, NAME, tmp_path / "1", cap=9, full=False).other_names == kinds
+        place = VolumePlace(TarEngine(tar), "v", "holder", make_budget())
+        assert place.take(NAME, tmp_path / "2").other_names == kinds
+
+    def test_a_link_to_a_folder_is_no_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "x").symlink_to(tmp_path)
+        assert take_file(tmp_path / "out", NAME, tmp_path / "1", cap=9, full=False).other_names == (NameKind.OTHER,)

@@ -1,4 +1,4 @@
-"""The policy: every field of what an engine is told, and that nothing an image says of itself loosens it."""
+"""A container's description: every field an engine is told, and that nothing an image says of itself loosens it."""
 
 import dataclasses
 from collections.abc import Callable
@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from runner.budget import Budget
 from runner.engine import Bind, ContainerSpec, GpuRequest, ImageFacts, LogLimit, Tmpfs, VolumeMount
+from runner.gpu.access import GpuAccess
 from runner.job import Job
+from runner.policy import COMPATIBLE, STRICT, Policy, PolicyName, Processors, policy_named
 from runner.sandbox import Seat, container_spec, expand, unkept
 
 MIB = 1 << 20
@@ -26,7 +28,8 @@ ENVIRONMENT = {
     "HOME": "/tmp", "USER": "participant", "LOGNAME": "participant", "PYTHONUNBUFFERED": "1", "PROCTOR_TASK": "steps",
     "NVIDIA_VISIBLE_DEVICES": "void", "XDG_CACHE_HOME": "/tmp/.cache", "MPLCONFIGDIR": "/tmp/.cache/matplotlib",
     "NUMBA_CACHE_DIR": "/tmp/.cache/numba", "TRITON_CACHE_DIR": "/tmp/.cache/triton",
-    "TORCHINDUCTOR_CACHE_DIR": "/tmp/.cache/inductor",
+    "TORCHINDUCTOR_CACHE_DIR": "/tmp/.cache/inductor", "TORCH_EXTENSIONS_DIR": "/tmp/.cache/torch_extensions",
+    "CUDA_CACHE_PATH": "/tmp/.cache/cuda",
 }  # fmt: skip
 
 
@@ -38,9 +41,14 @@ def cover(target: str) -> Tmpfs:
 def spec_of(make_job: Callable[..., Job]) -> Callable[..., ContainerSpec]:
     """The spec of the usual job, but for what is changed of image, seat and job."""
 
-    def make(image: dict[str, Any] | None = None, seat: dict[str, Any] | None = None, **job: Any) -> ContainerSpec:
+    def make(
+        image: dict[str, Any] | None = None,
+        seat: dict[str, Any] | None = None,
+        policy: Policy = STRICT,
+        **job: Any,
+    ) -> ContainerSpec:
         return container_spec(
-            job=make_job(**job), image=replace(IMAGE, **image or {}), seat=replace(SEAT, **seat or {})
+            policy=policy, job=make_job(**job), image=replace(IMAGE, **image or {}), seat=replace(SEAT, **seat or {})
         )
 
     return make
@@ -97,7 +105,7 @@ def test_every_field_of_the_spec(spec_of: Callable[..., ContainerSpec]) -> None:
         {"labels": {"proctor.owner": "evil", "proctor.run": "evil", "com.docker.x": "y"}},
         {"entrypoint": ("/evil",), "command": ("--privileged",)},
         {"environment": ("NVIDIA_VISIBLE_DEVICES=all", "HOME=/root", "USER=root", "LOGNAME=root", "PROCTOR_TASK=x")},
-        {"environment": ("NVIDIA_DRIVER_CAPABILITIES=all", "LD_PRELOAD=/evil.so", "PATH=/evil", "", "=", "NOEQUALS")},
+        {"environment": ("NVIDIA_TF32_OVERRIDE=0", "LD_PRELOAD=/evil.so", "PATH=/evil", "", "=", "NOEQUALS")},
         {"volumes": ("/data/inputs", "/data/outputs", "/tmp")},
         {"volumes": ("/data/inputs/", "//data//outputs", "/data/./outputs", "/x/../tmp", "data/outputs")},
         {"repo_tags": ("proctor-helper:1",), "repo_digests": ("x@sha256:1",), "os": "windows", "architecture": "arm"},
@@ -130,26 +138,28 @@ ANY_IMAGE = st.fixed_dictionaries(
         "command": st.lists(st.text()).map(tuple),
         "volumes": st.lists(st.text() | st.sampled_from(["/data/outputs/", "/tmp", "/"])).map(tuple),
         "environment": st.lists(
-            st.text() | st.builds("{}={}".format, st.sampled_from(sorted(ENVIRONMENT)), st.text())
+            st.text()
+            | st.builds("{}={}".format, st.sampled_from([*sorted(ENVIRONMENT), "LD_PRELOAD", "NVIDIA_X"]), st.text())
         ).map(tuple),
     },
 )
 
 
-@given(image=ANY_IMAGE, gpu=st.none() | st.just("GPU-1"))
+@given(image=ANY_IMAGE, gpus=st.just(()) | st.just(("GPU-1",)))
 def test_no_image_at_all_loosens_the_spec(
-    spec_of: Callable[..., ContainerSpec], image: dict[str, Any], gpu: str | None
+    spec_of: Callable[..., ContainerSpec], image: dict[str, Any], gpus: tuple[str, ...]
 ) -> None:
-    plain, spec = spec_of({}, {"gpu": gpu}), spec_of(image, {"gpu": gpu})
+    seat = {"gpus": gpus, "gpu_access": GpuAccess.DEVICE_REQUEST}
+    plain, spec = spec_of({}, seat), spec_of(image, seat)
     assert replace(spec, tmpfs=plain.tmpfs, environment=plain.environment) == plain
     assert spec.tmpfs[0] == TMP
     targets = [mount.target for mount in spec.tmpfs] + [bind.target for bind in spec.binds]
     assert len(targets) == len(set(targets))
     assert all(mount == cover(mount.target) for mount in spec.tmpfs[1:])
-    # What an image sets can at most take one of the cache folders out, or blank a loader's variable.
-    loader = {"LD_PRELOAD", "LD_AUDIT"}
-    assert set(spec.environment) - loader <= set(plain.environment)
-    assert all(spec.environment[key] == plain.environment.get(key, "") for key in spec.environment)
+    # What an image sets can at most take one of the cache folders out; what is added says nothing, or less.
+    added = set(spec.environment) - set(plain.environment)
+    assert all(spec.environment[key] == plain.environment[key] for key in set(spec.environment) - added)
+    assert all(key.startswith(("NVIDIA_", "LD_", "DOCKER_RESOURCE_")) or key == "CUDA_VISIBLE_DEVICES" for key in added)
     missing = set(plain.environment) - set(spec.environment)
     assert missing <= {key for key in ENVIRONMENT if ENVIRONMENT[key].startswith("/tmp/.cache")}
 
@@ -160,22 +170,48 @@ def test_the_images_own_cache_folder_wins(spec_of: Callable[..., ContainerSpec],
     assert spec_of({"environment": (f"{key}=/opt/cache",)}).environment == expected
 
 
-def test_a_gpu_is_given_by_its_uuid(spec_of: Callable[..., ContainerSpec]) -> None:
-    spec = spec_of({"environment": ("NVIDIA_VISIBLE_DEVICES=all",)}, {"gpu": "GPU-1"})
-    environment = {
-        **ENVIRONMENT, "NVIDIA_VISIBLE_DEVICES": "GPU-1", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
-    }  # fmt: skip
-    assert spec == replace(EXPECTED, gpus=GpuRequest(device_ids=("GPU-1",)), environment=environment)
+HELD = {"gpus": ("GPU-1", "GPU-2")}
+WITH_GPUS = {
+    **ENVIRONMENT, "NVIDIA_VISIBLE_DEVICES": "GPU-1,GPU-2", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
+    "NVIDIA_DISABLE_REQUIRE": "true",
+}  # fmt: skip
 
 
-def test_with_a_gpu_the_images_preloads_are_blanked(spec_of: Callable[..., ContainerSpec]) -> None:
-    image = {"environment": ("LD_PRELOAD=/evil.so", "LD_AUDIT=/evil.so", "LD_LIBRARY_PATH=/usr/local/nvidia/lib")}
-    with_gpu = spec_of(image, {"gpu": "GPU-1"}).environment
-    assert {key: value for key, value in with_gpu.items() if key.startswith("LD_")} == {
-        "LD_PRELOAD": "",
-        "LD_AUDIT": "",
-    }
-    assert not [key for key in spec_of(image).environment if key.startswith("LD_")]
+@pytest.mark.parametrize(
+    ("access", "change"),
+    [
+        (GpuAccess.DEVICE_REQUEST, {"gpus": GpuRequest(device_ids=("GPU-1", "GPU-2"))}),
+        (GpuAccess.NVIDIA_RUNTIME, {"runtime": "nvidia"}),
+        (GpuAccess.CDI, {
+            "cdi_devices": ("nvidia.com/gpu=GPU-1", "nvidia.com/gpu=GPU-2"),
+            "environment": {**WITH_GPUS, "NVIDIA_VISIBLE_DEVICES": "void"},
+        }),
+    ],
+)  # fmt: skip
+def test_devices_are_given_by_their_uuids_in_the_hosts_way(
+    spec_of: Callable[..., ContainerSpec], access: GpuAccess, change: dict[str, Any]
+) -> None:
+    image = {"environment": ("NVIDIA_VISIBLE_DEVICES=all",)}
+    spec = spec_of(image, {**HELD, "gpu_access": access})
+    assert spec == replace(EXPECTED, **{"environment": WITH_GPUS, **change})
+
+
+def test_a_runtime_of_the_hosts_choice_stands_beside_a_device_request(spec_of: Callable[..., ContainerSpec]) -> None:
+    policy = policy_named(PolicyName.STRICT, runtime="runsc")
+    spec = spec_of(seat={**HELD, "gpu_access": GpuAccess.DEVICE_REQUEST}, policy=policy)
+    assert (spec.runtime, spec.gpus) == ("runsc", GpuRequest(device_ids=("GPU-1", "GPU-2")))
+
+
+@pytest.mark.parametrize("gpus", [(), ("GPU-1",)])
+def test_what_an_image_tells_the_toolkit_is_blanked(
+    spec_of: Callable[..., ContainerSpec], gpus: tuple[str, ...]
+) -> None:
+    image = {"environment": ("NVIDIA_MIG_CONFIG_DEVICES=all", "LD_PRELOAD=/evil.so")}
+    seat = {"gpus": gpus, "gpu_access": GpuAccess.DEVICE_REQUEST}
+    environment = spec_of(image, seat).environment
+    assert environment["NVIDIA_MIG_CONFIG_DEVICES"] == ""
+    assert environment.get("LD_PRELOAD") == ("" if gpus else None)
+    assert set(environment) - {"NVIDIA_MIG_CONFIG_DEVICES", "LD_PRELOAD"} == set(spec_of(seat=seat).environment)
 
 
 def test_a_volume_in_memory_adds_its_size_to_the_memory(spec_of: Callable[..., ContainerSpec]) -> None:
@@ -188,7 +224,44 @@ def test_a_volume_in_memory_adds_its_size_to_the_memory(spec_of: Callable[..., C
 
 
 def test_a_cpuset_takes_the_place_of_the_quota(spec_of: Callable[..., ContainerSpec]) -> None:
-    assert spec_of(seat={"cpuset": "0-1"}) == replace(EXPECTED, cpuset="0-1", cpus=None)
+    whole = policy_named(PolicyName.STRICT, processors=Processors.CPUSET)
+    assert spec_of(seat={"cpuset": "0-1"}, policy=whole) == replace(EXPECTED, cpuset="0-1", cpus=None)
+    assert spec_of(seat={"cpuset": "0-1"}) == EXPECTED
+    assert spec_of(policy=whole) == EXPECTED
+
+
+def test_compatible_differs_in_three_things_and_in_nothing_else(spec_of: Callable[..., ContainerSpec]) -> None:
+    image = {"user": "app", "volumes": ("/a",)}
+    assert spec_of(image, policy=COMPATIBLE) == replace(
+        spec_of(image),
+        user="app",
+        read_only=False,
+        cap_add=("CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"),
+    )
+    assert spec_of(policy=COMPATIBLE).user == ""
+
+
+def test_a_runtime_reaches_the_spec(spec_of: Callable[..., ContainerSpec]) -> None:
+    assert spec_of(policy=policy_named(PolicyName.STRICT, runtime="runsc")) == replace(EXPECTED, runtime="runsc")
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "value"),
+    [
+        ({"network": "bridge"}, "network", "bridge"),
+        ({"log_files": 2}, "log", LogLimit(size=1500, files=2)),
+        ({"tmp_inodes": 9}, "tmpfs", (replace(TMP, inodes=9), cover("/a"))),
+        ({"cover_bytes": 5 * MIB, "cover_inodes": 7}, "tmpfs", (TMP, replace(cover("/a"), size=5 * MIB, inodes=7))),
+        ({"environment": {"HOME": "/h"}, "caches": {"X": "/x"}}, "environment", {
+            "HOME": "/h", "X": "/x", "PROCTOR_TASK": "steps", "NVIDIA_VISIBLE_DEVICES": "void"}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_policy_reaches_the_spec(
+    spec_of: Callable[..., ContainerSpec], change: dict[str, Any], field: str, value: object
+) -> None:
+    spec = spec_of({"volumes": ("/a",)}, policy=replace(STRICT, **change))
+    assert getattr(spec, field) == value
 
 
 @pytest.mark.parametrize(
@@ -261,6 +334,33 @@ def test_every_limit_that_is_not_kept_is_named(name: str) -> None:
     assert unkept(_ASKED, without) == (f"{name} is None where {_KEPT[name]!r} was asked for",)
     loose = not _KEPT[name] if isinstance(_KEPT[name], bool) else "other"
     assert unkept(_ASKED, {**_KEPT, name: loose}) == (f"{name} is {loose!r} where {_KEPT[name]!r} was asked for",)
+
+
+def test_an_image_without_a_user_is_root_and_that_is_no_difference() -> None:
+    as_the_image = replace(_ASKED, user="")
+    assert unkept(as_the_image, {key: value for key, value in _KEPT.items() if key != "user"}) == ()
+
+
+def test_a_capability_nobody_asked_for_is_named() -> None:
+    assert unkept(_ASKED, {**_KEPT, "cap_add": "SYS_ADMIN"}) == ("cap_add is 'SYS_ADMIN' where None was asked for",)
+    with_one = replace(_ASKED, cap_add=("SETUID", "CHOWN"))
+    assert unkept(with_one, {**_KEPT, "cap_add": "CHOWN,SETUID"}) == ()
+    assert unkept(with_one, _KEPT) == ("cap_add is None where 'CHOWN,SETUID' was asked for",)
+
+
+def test_devices_that_differ_from_those_asked_for_are_named() -> None:
+    with_one = replace(_ASKED, gpus=GpuRequest(device_ids=("GPU-1",)))
+    assert unkept(with_one, {**_KEPT, "gpus": "GPU-1"}) == ()
+    assert unkept(with_one, _KEPT) == ("gpus is None where 'GPU-1' was asked for",)
+    assert unkept(_ASKED, {**_KEPT, "gpus": "GPU-1"}) == ("gpus is 'GPU-1' where None was asked for",)
+    by_name = replace(_ASKED, cdi_devices=("nvidia.com/gpu=GPU-1",))
+    assert unkept(by_name, {**_KEPT, "gpus": "nvidia.com/gpu=GPU-1"}) == ()
+
+
+def test_another_runtime_is_named() -> None:
+    assert unkept(_ASKED, {**_KEPT, "runtime": "runc"}) == ()
+    inside = replace(_ASKED, runtime="runsc")
+    assert unkept(inside, {**_KEPT, "runtime": "runc"}) == ("runtime is 'runc' where 'runsc' was asked for",)
 
 
 def test_processors_by_name_win_over_a_quota() -> None:

@@ -57,3 +57,12 @@ def test_only_native_calls_are_allowed() -> None:
 def test_no_call_is_listed_twice() -> None:
     names = [name for rule in _RULES if "args" not in rule for name in rule["names"]]
     assert len(names) == len(set(names))
+
+
+def test_room_can_be_refused_to_who_does_not_write_as_a_file_system_does_that_cannot_give_it() -> None:
+    """glibc writes in its place where the answer is EOPNOTSUPP, and where it is anything else gives up."""
+    without = json.loads(profile(allocate=False))["syscalls"]
+    assert "fallocate" in _FREE
+    assert {"names": ["fallocate"], "action": "SCMP_ACT_ERRNO", "errnoRet": 95} in without
+    allowed = {name for rule in without if rule["action"] == "SCMP_ACT_ALLOW" for name in rule["names"]}
+    assert allowed == {name for rule in _RULES for name in rule["names"]} - {"fallocate"}

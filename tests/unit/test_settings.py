@@ -26,7 +26,8 @@ def test_the_defaults() -> None:
     assert (settings.engine, settings.jobs, settings.output, settings.host_retries) == ("", 1, OutputMethod.AUTO, 2)
     assert (settings.pull_deadline, settings.build_deadline, settings.helper_base) == (3600.0, 3600.0, "")
     assert settings.ceiling == Ceiling()
-    assert settings.ceiling.model_dump() == dict.fromkeys(Ceiling.model_fields)
+    assert settings.ceiling.model_dump() == {**dict.fromkeys(Ceiling.model_fields), "image_size": 50 << 30}
+    assert (settings.keep_free, settings.build_memory) == (20 << 30, 8 << 30)
 
 
 FILE = "jobs: 2\nhost_retries: 5\noutput: loop\nceiling:\n  memory: 4 GiB\n  cpus: 1.5\n"
@@ -71,7 +72,10 @@ def test_precedence(tmp_path: Path, layers: str, jobs: int, source: str | None) 
 
 @pytest.mark.parametrize("name", [name for name in Settings.model_fields if name != "ceiling"])
 def test_every_setting_can_be_given_in_the_environment(name: str) -> None:
-    values = {"output": "loop", "jobs": "7", "host_retries": "7", "pull_deadline": "7 s", "build_deadline": "7 s"}
+    values = {
+        "output": "loop", "jobs": "7", "processors": "cpuset", "gpu_access": "cdi", "host_retries": "7",
+        "pull_deadline": "7 s", "build_deadline": "7 s", "build_memory": "7 GiB", "keep_free": "7 GiB",
+    }  # fmt: skip
     text = values.get(name, "/seven")
     loaded = load_settings(None, {}, environ={f"PROCTOR_{name.upper()}": text})
     assert loaded.sources == {name: "environment"}
@@ -81,7 +85,7 @@ def test_every_setting_can_be_given_in_the_environment(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [("run_time", "1 min", 60.0), ("memory", "1 GiB", 1 << 30), ("shm", "2 MiB", 2 << 20), ("cpus", "0.5", 0.5),
-     ("pids", "99", 99), ("output", "3 MiB", 3 << 20), ("tmp", "4 MiB", 4 << 20)],
+     ("pids", "99", 99), ("output", "3 MiB", 3 << 20), ("tmp", "4 MiB", 4 << 20), ("image_size", "5 GiB", 5 << 30)],
 )  # fmt: skip
 def test_every_ceiling_can_be_given_in_the_environment(name: str, text: str, value: float) -> None:
     loaded = load_settings(None, {}, environ={f"PROCTOR_CEILING_{name.upper()}": text})

@@ -1,16 +1,20 @@
 """A run's files are written whole or not at all, and one runner at a time works on them."""
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from runner.budget import Usage
 from runner.errors import HostFault, UsageError
+from runner.job import JobResult, KillReason
 from runner.store import RunFolder, locked, read_value, write_value, write_whole
+from runner.tally import Tally
 from runner.verdict import Hint, Verdict, VerdictWord
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -38,6 +42,31 @@ def test_a_value_reads_back_as_it_was(tmp_path: Path) -> None:
     write_value(path, VALUE)
     assert read_value(path, Toy) == VALUE
     assert [entry.name for entry in path.parent.iterdir()] == ["value.json"]
+
+
+def test_a_name_of_a_stranger_is_harmless_where_its_file_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "value.json"
+    hostile = replace(VALUE, name="\u202e\x9b31m\x1b[2J\u2028</script>")
+    write_value(path, hostile)
+    assert read_value(path, Toy) == hostile
+    text = path.read_text(encoding="utf-8")
+    assert "\\u202e\\u009b31m\\u001b[2J\\u2028\\u003c/script>" in text
+    assert not set("\u202e\x9b\x1b\u2028") & set(text)
+
+
+def test_a_result_of_before_outputs_were_watched_still_loads(tmp_path: Path) -> None:
+    usage = Usage(engine_seconds=1.0, monotonic_seconds=1.0, output_bytes=0, alone=True)
+    over = JobResult(
+        job="full", digest="d", attempt=1, exit=None, killed=KillReason.OUTPUT, usage=usage, intake=None,
+        overshoot=Tally(bytes=5, entries=2),
+    )  # fmt: skip
+    path = tmp_path / "result.json"
+    write_value(path, over)
+    assert read_value(path, JobResult) == over
+    old = json.loads(path.read_bytes())
+    del old["overshoot"]
+    path.write_text(json.dumps(old))
+    assert read_value(path, JobResult) == replace(over, overshoot=None)
 
 
 def test_writing_replaces_the_whole_file(tmp_path: Path) -> None:

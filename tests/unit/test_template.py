@@ -8,7 +8,7 @@ from runner import template
 from runner.errors import UsageError
 from runner.template import write_template
 
-VALUES = {"title": "Toy", "challenge": "toy", "rules": "| a | b |"}
+VALUES = {"title": "Toy", "heading": "Toy", "challenge": "toy", "rules": "| a | b |"}
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Desks leave nothing, and only what a provably dead runner left is swept."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -9,9 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from runner import mounts
+from runner import mounts, workspace
 from runner.ownership import Owner, current_owner, provably_dead
-from runner.workspace import Leftover, Workspace, default_root, discard, leftovers, neutral_name, open_workspace
+from runner.workspace import (
+    Leftover,
+    Workspace,
+    default_root,
+    discard,
+    discard_workspace,
+    leftovers,
+    neutral_name,
+    open_workspace,
+)
 
 ME = current_owner()
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -43,8 +53,12 @@ def test_a_desk_leaves_nothing_after_an_error(tmp_path: Path) -> None:
 def test_a_workspace_names_its_owner_and_leaves_nothing(tmp_path: Path) -> None:
     root = tmp_path / "work"
     with open_workspace(root, ME) as office:
-        assert (office.folder / "owner").read_text() == str(ME)
         assert office.folder.parent == root
+        assert set(root.iterdir()) == {office.folder, root / f"{office.folder.name}.owner"}
+        assert (root / f"{office.folder.name}.owner").readlink() == Path(str(ME))
+        # What a container sees of a host is the path of what is mounted: no part of it may say anything.
+        assert re.fullmatch("[0-9a-f]{16}", office.folder.name)
+        assert list(office.folder.iterdir()) == []
         # Containers' users pass through, but do not list what else is there.
         assert (root.stat().st_mode & 0o777, office.folder.stat().st_mode & 0o777) == (0o711, 0o711)
         assert leftovers(root, ME) == ()
@@ -60,16 +74,22 @@ def test_a_workspace_below_a_relative_path_is_absolute(tmp_path: Path, monkeypat
 
 
 def test_leftovers_are_other_runners_folders_with_what_they_say_of_their_owner(tmp_path: Path) -> None:
-    texts = {"1-mine": str(ME), "2-other": str(replace(ME, pid=1)), "3-damaged": "nobody", "4-not-ascii": "ä"}
-    for name, text in texts.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "owner").write_text(text, encoding="utf-8")
-    (tmp_path / "5-leases").mkdir()
-    (tmp_path / "6-file").write_text("x")
+    other = str(replace(ME, pid=1))
+    names = [f"{number:016x}" for number in range(5)]
+    for name, text in zip(names, [str(ME), other, "nobody", "\udcff", other], strict=True):
+        if name != names[4]:  # recorded, and not made yet
+            (tmp_path / name).mkdir()
+        (tmp_path / f"{name}.owner").symlink_to(text)
+    (tmp_path / "leases").mkdir()
+    (tmp_path / "leases.owner").symlink_to(other)
+    (tmp_path / f"{5:016x}").mkdir()
+    (tmp_path / f"{6:016x}.owner").write_text(other)
+    (tmp_path / f"{7:016x}.owner.bak").symlink_to(other)
     assert leftovers(tmp_path, ME) == (
-        Leftover(folder=tmp_path / "2-other", owner=str(replace(ME, pid=1))),
-        Leftover(folder=tmp_path / "3-damaged", owner="nobody"),
-        Leftover(folder=tmp_path / "4-not-ascii", owner="\ufffd\ufffd"),
+        Leftover(folder=tmp_path / names[1], owner=other),
+        Leftover(folder=tmp_path / names[2], owner="nobody"),
+        Leftover(folder=tmp_path / names[3], owner="\udcff"),
+        Leftover(folder=tmp_path / names[4], owner=other),
     )
 
 
@@ -77,21 +97,74 @@ def test_no_workspace_has_no_leftovers(tmp_path: Path) -> None:
     assert leftovers(tmp_path / "none", ME) == ()
 
 
-def test_what_a_killed_runner_left_is_found_and_deleted(tmp_path: Path) -> None:
-    script = (
-        "import os, sys\nfrom pathlib import Path\nfrom runner.ownership import current_owner\n"
-        "from runner.workspace import open_workspace\n"
-        "with open_workspace(Path(sys.argv[1]), current_owner()) as w, w.desk() as d:\n"
-        "    (d / 'frame.png').write_text('hidden')\n    os.kill(os.getpid(), 9)\n"
+_KILLED = """
+import os, sys
+from pathlib import Path
+from runner import workspace
+from runner.ownership import current_owner
+
+def end(*arguments, **named):
+    os.kill(os.getpid(), 9)
+
+real = {{name: getattr(os, name) for name in ("mkdir", "symlink", "unlink")}}
+{arm}
+with workspace.open_workspace(Path(sys.argv[1]), current_owner()) as office, office.desk() as desk:
+    (desk / "frame.png").write_text("hidden")
+    {inside}
+"""
+
+
+@pytest.mark.parametrize(
+    ("arm", "inside", "left_there"),
+    [
+        # Between the record and the folder.
+        ("os.mkdir = lambda path, *more: real['mkdir'](path, *more) if Path(path).name == 'work' else end()", "",
+         ["owner"]),
+        # The folder is there, and empty.
+        ("workspace.Workspace = end", "", ["folder", "owner"]),
+        ("", "end()", ["folder", "frame", "owner"]),
+        # The folder is gone, its record not.
+        ("os.unlink = lambda path, **more: end() if str(path).endswith('.owner') else real['unlink'](path, **more)", "",
+         ["owner"]),
+    ],
+    ids=["recorded", "made", "used", "discarded"],
+)  # fmt: skip
+def test_what_a_runner_leaves_that_is_killed_at_any_moment_is_known_to_be_its_own(
+    tmp_path: Path, arm: str, inside: str, left_there: list[str]
+) -> None:
+    root = tmp_path / "work"
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED.format(arm=arm, inside=inside), str(root)], cwd=REPOSITORY, check=False
     )
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=REPOSITORY, check=False)
     assert done.returncode == -9
-    (left,) = leftovers(tmp_path, ME)
+    kinds = {".owner": "owner", "": "folder", ".png": "frame"}
+    found = sorted(kinds[path.suffix] for path in root.rglob("*") if path.parent == root or path.suffix)
+    assert found == left_there
+    (left,) = leftovers(root, ME)
     owner = Owner.parse(left.owner)
     assert owner is not None
     assert provably_dead(owner, ME) is True
-    assert [path.name for path in left.folder.rglob("*.png")] == ["frame.png"]
-    discard(left.folder)
+    discard_workspace(left.folder)
+    assert list(root.iterdir()) == []
+
+
+def test_a_runner_killed_before_it_recorded_itself_leaves_nothing(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    script = _KILLED.format(arm="os.symlink = end", inside="")
+    done = subprocess.run([sys.executable, "-c", script, str(root)], cwd=REPOSITORY, check=False)
+    assert done.returncode == -9
+    assert list(root.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_deleted_stays_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, record = tmp_path / "0123456789abcdef", tmp_path / "0123456789abcdef.owner"
+    folder.mkdir()
+    record.symlink_to(str(replace(ME, started="1")))
+    monkeypatch.setattr(workspace, "_delete", lambda _folder: None)
+    discard_workspace(folder)
+    assert leftovers(tmp_path, ME) == (Leftover(folder=folder, owner=str(replace(ME, started="1"))),)
+    monkeypatch.undo()
+    discard_workspace(folder)
     assert list(tmp_path.iterdir()) == []
 
 

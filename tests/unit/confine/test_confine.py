@@ -1,7 +1,9 @@
 """What a child that a stranger has taken over can do: cost its sender an answer, and nothing else."""
 
+import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,6 +18,7 @@ import pytest
 
 from runner.confine import Confine, ConfinedFailure, FailureKind, JsonValue, Privileges, Reply
 from runner.confine import parent as parent_module
+from runner.confine.wire import most_bytes
 from runner.errors import HostFault
 
 DRILLS = "runner.confine.drills"
@@ -31,6 +34,7 @@ def run(
     deadline: float = 10,
     memory: int = 256 << 20,
     privileges: Privileges = Privileges.DROP,
+    array_bytes: int = 1000,
 ) -> Reply:
     return confine.call(
         f"{DRILLS}.{drill}",
@@ -39,6 +43,7 @@ def run(
         deadline=deadline,
         memory=memory,
         privileges=privileges,
+        array_bytes=array_bytes,
     )
 
 
@@ -191,7 +196,8 @@ def test_a_child_can_neither_fork_nor_signal_the_server(confine: Confine) -> Non
         ("sleep", {"seconds": 60}, FailureKind.TIMED_OUT, "it took longer than 0.3 s"),
         ("spin", {}, FailureKind.TIMED_OUT, "it took longer than 0.3 s"),
         ("write_garbage", {"text": "{}"}, FailureKind.GARBLED, "the answer is too short"),
-        ("write_garbage", {"text": "\xff" * 900}, FailureKind.GARBLED, "the answer ends inside its header"),
+        ("write_garbage", {"text": "\xff" * 900}, FailureKind.GARBLED, "the header has more than 1048576 bytes"),
+        ("write_garbage", {"text": "\x09\0\0\0{}"}, FailureKind.GARBLED, "the answer ends inside its header"),
         ("write_garbage", {"text": "\x02\0\0\0{}"}, FailureKind.GARBLED, "the header lacks its parts"),
         ("leave", {"code": 0}, FailureKind.GARBLED, "the answer is too short"),
         ("leave", {"code": 3}, FailureKind.DIED, "it ended with code 3"),
@@ -225,12 +231,100 @@ def test_memory_is_bounded(confine: Confine) -> None:
     assert (caught.value.kind, caught.value.detail) == (FailureKind.OUT_OF_MEMORY, "it needed more than 64 MiB")
 
 
-def test_an_answer_is_bounded_and_its_child_is_killed(confine: Confine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parent_module, "MAX_REPLY", 1 << 20)
-    assert run(confine, "fill_reply", {"bytes": 1 << 19}).arrays["much"].size == 1 << 19
-    with pytest.raises(ConfinedFailure, match="garbled: it answered more than 1048576 bytes"):
-        run(confine, "fill_reply", {"bytes": 8 << 20}, deadline=600)
-    settle(lambda: children_of(server_pid(confine)) == [])
+def test_an_answer_is_bounded_and_its_child_is_killed(confine: Confine) -> None:
+    much = 4 << 20
+    assert run(confine, "fill_reply", {"bytes": much}, array_bytes=much).arrays["much"].size == much
+    for most in (0, much // 2):
+        with pytest.raises(ConfinedFailure, match=f"garbled: it answered more than {1 + most_bytes(most)} bytes"):
+            run(confine, "fill_reply", {"bytes": much}, deadline=600, array_bytes=most)
+        settle(lambda: children_of(server_pid(confine)) == [])
+
+
+def test_a_call_that_asks_for_no_arrays_gets_none_of_any_size(confine: Confine) -> None:
+    with pytest.raises(ConfinedFailure, match="garbled: it answered more than"):
+        confine.call(
+            f"{DRILLS}.fill_reply", {"bytes": 2 << 20}, deadline=10, memory=256 << 20, privileges=Privileges.DROP
+        )
+
+
+def as_text(data: bytes) -> str:
+    return data.decode("latin-1")
+
+
+def length(count: int) -> str:
+    return as_text(struct.pack("<I", count))
+
+
+def array(descr: str, shape: str, data: bytes) -> bytes:
+    text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + data
+
+
+def whole(inner: str = "{}", *blobs: bytes) -> str:
+    """An answer whose header holds this text."""
+    sizes = [[f"x{number}", len(blob)] for number, blob in enumerate(blobs)]
+    text = f'{{"header": {inner}, "arrays": {json.dumps(sizes)}}}'
+    return length(len(text)) + text + as_text(b"".join(blobs))
+
+
+NOT_STRICT = "the header is not strict JSON within its bounds"
+NOT_OURS = "an array has a header that is not ours"
+NO_FIT = "an array's shape does not fit its size"
+
+
+@pytest.mark.parametrize(
+    ("request_", "detail"),
+    [
+        (
+            {"text": length(64 << 20), "again": "[", "times": 64 << 20},
+            f"it answered more than {1 + most_bytes(1000)} bytes",
+        ),
+        ({"text": length(64 << 20) + "[" * 9000}, "the header has more than 1048576 bytes"),
+        ({"text": length(1 << 20), "again": "[", "times": 1 << 20}, NOT_STRICT),
+        ({"text": length(1 << 20), "again": '{"":', "times": 1 << 18}, NOT_STRICT),
+        ({"text": length(1 << 20), "again": "9", "times": 1 << 20}, NOT_STRICT),
+        ({"text": whole('{"a": 1, "a": 1}')}, NOT_STRICT),
+        ({"text": whole('{"a": NaN}')}, NOT_STRICT),
+        ({"text": whole('{"a": 1e999}')}, NOT_STRICT),
+        ({"text": whole('{"a": ' + "9" * 4000 + "}")}, NOT_STRICT),
+        ({"text": whole('{"a": "\xff"}')}, NOT_STRICT),
+        ({"text": whole("{}", array("'|O'", "(1,)", b"\x80\4N."))}, NOT_OURS),
+        ({"text": whole("{}", array("'<U2'", "(1,)", bytes(8)))}, NOT_OURS),
+        ({"text": whole("{}", array("'<f1'", "(1,)", bytes(1)))}, NOT_OURS),
+        ({"text": whole("{}", array("'<b8'", "(1,)", bytes(8)))}, NOT_OURS),
+        ({"text": whole("{}", array("'<i8'", "(-1,)", bytes(8)))}, NOT_OURS),
+        ({"text": whole("{}", array("__import__('os').abort()", "(1,)", bytes(8)))}, NOT_OURS),
+        ({"text": whole("{}", array("'<i8'", "(2,)", bytes(8)))}, NO_FIT),
+        ({"text": whole("{}", array("'<i8'", "(4294967296, 4294967296)", bytes(8)))}, NO_FIT),
+        ({"text": whole("{}", array("'<i8'", "(0, 999999999999, 999999999999)", b""))}, NO_FIT),
+        ({"text": whole("{}", array("'|b1'", "(1,)", b"\2"))}, "an array holds what is neither true nor false"),
+        ({"text": whole("{}", *[array("'|u1'", "(0,)", b"")] * 65)}, "there are too many arrays"),
+        ({"text": whole("{}", b"")}, "an array lacks its magic number"),
+        ({"text": whole("{}") + "x"}, "the arrays do not fill the answer"),
+    ],
+)
+def test_what_a_child_that_was_taken_over_answers_is_garbled(
+    confine: Confine, request_: dict[str, JsonValue], detail: str
+) -> None:
+    with pytest.raises(ConfinedFailure) as caught:
+        run(confine, "write_garbage", request_)
+    assert (caught.value.kind, caught.value.detail) == (FailureKind.GARBLED, detail)
+
+
+def test_a_forgery_that_is_whole_is_read_so_the_test_above_can_fail(confine: Confine) -> None:
+    blobs = [array("'<i8'", "(1,)", bytes(8)), array("'|b1'", "(2, 1)", b"\0\1"), array("'<f2'", "()", bytes(2))]
+    reply = run(confine, "write_garbage", {"text": whole('{"a": [1, {"b": 9.5}]}', *blobs)})
+    assert reply.header == {"a": [1, {"b": 9.5}]}
+    assert [(one.dtype.name, one.shape) for one in reply.arrays.values()] == [
+        ("int64", (1,)), ("bool", (2, 1)), ("float16", ())]  # fmt: skip
+
+
+def test_a_trace_is_bounded(confine: Confine) -> None:
+    with pytest.raises(ConfinedFailure) as caught:
+        run(confine, "write_and_fail", {"again": "x", "times": 1_000_000})
+    assert caught.value.kind is FailureKind.DIED
+    assert len(caught.value.trace) <= 16_000
+    assert caught.value.trace.endswith("ValueError: after all\n")
 
 
 def test_what_a_child_leaves_running_is_killed_and_reaped(confine: Confine, pipe: tuple[int, int]) -> None:

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as st_numpy
 from numpy.typing import NDArray
 
 from runner.confine.contract import JsonValue, Reply
-from runner.confine.wire import GarbledError, pack, read_json, unpack
+from runner.confine.wire import MAX_HEADER, GarbledError, most_bytes, pack, unpack
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False)
@@ -89,6 +89,9 @@ def with_header(text: str, data: bytes = b"") -> bytes:
         (wired({"header": {}, "arrays": [["x", True]]}), "list of arrays"),
         (wired({"header": {}, "arrays": [["x", 0], ["x", 0]]}), "list of arrays"),
         (wired({"header": {}, "arrays": [[f"x{n}", 0] for n in range(65)]}), "too many arrays"),
+        (wired({"header": {}, "arrays": [["x", 0.0]]}), "list of arrays"),
+        (wired({"header": {}, "arrays": [["x", 10**31]]}), "do not fill"),
+        (wired({"header": {}, "arrays": [["x", 1], ["y", -1]]}), "list of arrays"),
         (wired({"header": {}, "arrays": [["x", 10**15]]}), "do not fill"),
     ],
 )
@@ -109,6 +112,27 @@ def test_a_malformed_frame_is_garbled(data: bytes, detail: str) -> None:
         npy(np.array([1 + 2j])),
         with_header("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n", b"\x80\x04N."),
         with_header("{'descr': '<i8', 'fortran_order': False, 'shape': (1000000000000,), }\n"),
+        with_header("{'descr': '<i8', 'fortran_order': False, 'shape': (0, 999999999999, 999999999999), }\n"),
+        with_header("{'descr': '<i8', 'fortran_order': False, 'shape': (4294967296, 4294967296), }\n"),
+        with_header("{'descr': '<i8', 'fortran_order': False, 'shape': (2305843009213693952, 8), }\n"),
+        with_header("{'descr': '<i8', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1), }\n", bytes(8)),
+        *(
+            with_header(f"{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,), }}\n", bytes(size))
+            for descr, size in (
+                ("<f1", 1),
+                ("<b8", 8),
+                ("|b2", 2),
+                ("|f8", 8),
+                ("=i8", 8),
+                ("<c8", 8),
+                ("<V8", 8),
+                ("<M8", 8),
+                ("O", 8),
+                ("<U2", 8),
+            )
+        ),
+        with_header("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }\n", b"\1\2"),
+        with_header("{'descr': [('a', '<i8')], 'fortran_order': False, 'shape': (1,), }\n", bytes(8)),
         with_header("{'descr': '<i8', 'fortran_order': False, 'shape': (-1,), }\n"),
         with_header("{'descr': __import__('os'), 'fortran_order': False, 'shape': (1,), }\n"),
         with_header("(" * 9000 + "\n"),
@@ -120,23 +144,69 @@ def test_an_array_that_is_not_plain_is_garbled(blob: bytes) -> None:
         unpack(wired({"header": {}, "arrays": [["x", len(blob)]]}, blob))
 
 
+def framed(text: bytes) -> bytes:
+    return struct.pack("<I", len(text)) + text
+
+
+NOT_STRICT = "the header is not strict JSON within its bounds"
+
+
 @pytest.mark.parametrize(
-    "text",
+    "inner",
     [
         b"NaN",
-        b"[Infinity]",
+        b"[-Infinity]",
         b"1e999",
         b'{"a": 1, "a": 2}',
-        b"[" * 100_000,
-        b"1" * 5000,
+        b"[" * 15 + b"]" * 15,
+        b"[" * 900_000,
+        b'{"a":' * 180_000,
+        b"[" + b"1," * 20_000 + b"1]",
+        b"1" * 33,
+        b"1" * 900_000,
+        b"0." + b"1" * 33,
         b'"\xff"',
-        '{"a": 1}'.encode("utf-16"),
+        b"'x'",
         b"",
+        b"1}",
     ],
 )
-def test_json_is_read_strictly(text: bytes) -> None:
-    with pytest.raises(GarbledError):
-        read_json(text)
+def test_a_header_is_read_strictly_and_within_bounds(inner: bytes) -> None:
+    with pytest.raises(GarbledError, match=NOT_STRICT):
+        unpack(framed(b'{"arrays": [], "header": {"x": ' + inner + b"}}"))
+
+
+def test_a_header_in_another_encoding_is_none() -> None:
+    for encoding in ("utf-16", "utf-8-sig"):
+        with pytest.raises(GarbledError, match=NOT_STRICT):
+            unpack(framed('{"arrays": [], "header": {}}'.encode(encoding)))
+
+
+@pytest.mark.parametrize(
+    "inner", [b"[" * 14 + b"]" * 14, b"[" + b"1," * 19_990 + b"1]", b"1" * 32, b"1.7976931348623157e308"]
+)
+def test_a_header_at_its_bounds_is_read_so_the_test_above_can_fail(inner: bytes) -> None:
+    reply = unpack(framed(b'{"arrays": [], "header": {"x": ' + inner + b"}}"))
+    assert reply.header == {"x": json.loads(inner)}
+
+
+def test_a_header_is_no_longer_than_it_needs_to_be() -> None:
+    fitting = b'{"arrays": [], "header": {}}'.ljust(MAX_HEADER)
+    assert unpack(framed(fitting)).header == {}
+    for longer in (fitting + b" ", b"[" * (64 << 20)):
+        with pytest.raises(GarbledError, match=f"the header has more than {MAX_HEADER} bytes"):
+            unpack(framed(longer))
+
+
+@pytest.mark.parametrize("count", [1, 64])
+def test_an_answer_has_room_for_a_full_header_and_full_arrays(count: int) -> None:
+    reply = Reply(header={"x": ""}, arrays={f"name {n}": np.zeros((5, 1, 10, 20), np.uint8) for n in range(count)})
+    short = pack(reply)
+    (length,) = struct.unpack_from("<I", short)
+    filled = pack(Reply(header={"x": "x" * (MAX_HEADER - length)}, arrays=reply.arrays))
+    assert len(unpack(filled).arrays) == count
+    assert len(filled) <= most_bytes(count * 1000)
+    assert most_bytes(5000) - most_bytes(0) == 5000
 
 
 @pytest.mark.parametrize("header", [{"x": float("nan")}, {"x": [float("inf")]}])

@@ -49,7 +49,31 @@ def test_facts_of_docker_20_on_cgroup_v1() -> None:
         architecture="x86_64",
         operating_system="Debian GNU/Linux 12 (bookworm)",
         kernel="6.18.44",
+        api_version="1.41",
     )
+
+
+def test_facts_of_an_engine_that_finds_devices() -> None:
+    """As documented for API 1.50; of the fields, 1.44 has the first."""
+    found = [{"Source": "cdi", "ID": "nvidia.com/gpu=GPU-1"}, {"Source": "cdi"}, None]
+    info = {**DOCKER_20_INFO, "CDISpecDirs": ["/etc/cdi", "/var/run/cdi"], "DiscoveredDevices": found}
+    facts = answers.engine_facts(info, {**DOCKER_20_VERSION, "ApiVersion": "1.50"})
+    assert (facts.api_version, facts.cdi_folders) == ("1.50", ("/etc/cdi", "/var/run/cdi"))
+    assert facts.devices == ("nvidia.com/gpu=GPU-1",)
+    older = answers.engine_facts({**DOCKER_20_INFO, "CDISpecDirs": None}, {})
+    assert (older.api_version, older.cdi_folders, older.devices) == ("", (), ())
+
+
+@pytest.mark.parametrize(
+    ("requests", "gpus"),
+    [
+        (None, None), ([], None), ([{"Driver": "", "DeviceIDs": None}], None),
+        ([{"Driver": "", "DeviceIDs": ["GPU-1", "GPU-2"], "Capabilities": [["gpu"]]}], "GPU-1,GPU-2"),
+        ([{"Driver": "cdi", "DeviceIDs": ["nvidia.com/gpu=GPU-1"]}], "nvidia.com/gpu=GPU-1"),
+    ],
+)  # fmt: skip
+def test_the_devices_an_engine_says_a_container_is_given(requests: object, gpus: str | None) -> None:
+    assert answers.limits({"HostConfig": {"DeviceRequests": requests}}).get("gpus") == gpus
 
 
 def test_facts_of_a_rootless_docker_on_cgroup_v2() -> None:
@@ -355,6 +379,26 @@ def test_loaded_names(entry: object, names: tuple[str, ...]) -> None:
 )
 def test_pulled_digest(entry: object, digest: str) -> None:
     assert answers.pulled_digest(entry) == digest
+
+
+@pytest.mark.parametrize(
+    ("entry", "sizes"),
+    [
+        ({"status": "Downloading", "id": "ab", "progressDetail": {"current": 1, "total": 9}}, {"ab": 9}),
+        ({"status": "Extracting", "id": "ab", "progressDetail": {"current": 1, "total": 9}}, {}),
+        ({"status": "Downloading", "id": "ab", "progressDetail": {"current": 1}}, {}),
+        ({"status": "Downloading", "id": "ab", "progressDetail": {"current": 1, "total": -1}}, {}),
+        ({"status": "Already exists", "id": "ab", "progressDetail": {}}, {}),
+        ("Downloading", {}),
+    ],
+)
+def test_layer_size(entry: object, sizes: dict[str, int]) -> None:
+    assert answers.layer_size(entry) == sizes
+
+
+def test_image_ids() -> None:
+    assert answers.image_ids([ID, ID.removeprefix("sha256:"), 7]) == (ID, ID)
+    assert answers.image_ids({"message": "no"}) == ()
 
 
 def test_built_and_imported_ids_and_errors() -> None:

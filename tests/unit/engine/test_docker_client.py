@@ -1,5 +1,6 @@
 """How a connection fails, on a daemon that a test can break: a Unix socket and a script of answers."""
 
+import base64
 import json
 import socket
 import struct
@@ -10,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from runner.engine import EngineRefusal, EngineUnreachable, ImageMissing, RefusalPhase, docker_client
+from runner.engine import (
+    EngineRefusal,
+    EngineUnreachable,
+    ImageMissing,
+    ImageTooLarge,
+    Overdue,
+    RefusalPhase,
+    docker_client,
+)
 from runner.engine.docker import DockerEngine, connect
 from runner.errors import HostUnfit
 
@@ -24,6 +33,7 @@ class Daemon:
         self.answer: Answer = lambda connection, _: say(connection, 200, {})
         self.path = path
         self.asked: list[str] = []
+        self.requests: list[str] = []
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
         self._listener.listen()
@@ -57,9 +67,11 @@ class Daemon:
                 return
             received += piece
             if b"\r\n\r\n" in received:
-                request = received.decode(errors="replace").splitlines()[0]
+                head = received.decode(errors="replace")
+                request = head.splitlines()[0]
                 received = b""
                 self.asked.append(request)
+                self.requests.append(head)
                 if "/version" in request:
                     say(connection, 200, {"ApiVersion": "1.41", "Version": "20.10.24"})
                 else:
@@ -195,7 +207,7 @@ def test_pull_ends_at_its_deadline_however_silent_the_daemon(
 ) -> None:
     daemon.answer = answer
     before = time.monotonic()
-    with pytest.raises(EngineUnreachable, match=r"did not finish to pull within 0\.5 s"):
+    with pytest.raises(Overdue, match=r"did not finish to pull within 0\.5 s"):
         engine.pull("a:1", deadline=0.5, progress=lambda _: None)
     assert 0.4 < time.monotonic() - before < 0.9
 
@@ -224,6 +236,67 @@ def test_error_in_a_pull_stream_is_a_refusal(daemon: Daemon, engine: DockerEngin
         engine.pull("a:1", deadline=5, progress=lambda _: None)
 
 
+def test_pull_that_grows_too_large_is_given_up(daemon: Daemon, engine: DockerEngine) -> None:
+    lines = [
+        json.dumps({"status": status, "id": layer, "progressDetail": {"current": 1, "total": 600}}).encode()
+        for status, layer in (("Downloading", "a"), ("Downloading", "a"), ("Extracting", "c"), ("Downloading", "b"))
+    ]
+    ended = b'{"status": "Digest: sha256:' + b"0" * 64 + b'"}'
+
+    def answer(connection: socket.socket, request: str) -> None:
+        if "/images/create" in request:
+            chunked(connection, *lines, ended, b"")
+        else:
+            say(connection, 200, {"Id": "sha256:ab"})
+
+    daemon.answer = answer
+    with pytest.raises(ImageTooLarge) as caught:
+        engine.pull("a:1", deadline=5, progress=lambda _: None, limit=1199)
+    assert caught.value.size == 1200
+    assert engine.pull("a:1", deadline=5, progress=lambda _: None, limit=1200).id == "sha256:ab"
+    assert engine.pull("a:1", deadline=5, progress=lambda _: None).id == "sha256:ab"
+
+
+def _user(folder: Path, monkeypatch: pytest.MonkeyPatch, settings: object) -> None:
+    """Let Docker's settings of the user be these."""
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(settings))
+    monkeypatch.setenv("DOCKER_CONFIG", str(folder))
+
+
+def _sent(daemon: Daemon) -> list[str]:
+    """The credentials sent so far, decoded."""
+    headers = [line for request in daemon.requests for line in request.split("\r\n")]
+    values = [line.partition(": ")[2] for line in headers if line.lower().startswith("x-registry-auth")]
+    return [base64.urlsafe_b64decode(value).decode() for value in values]
+
+
+def test_pull_goes_with_the_users_own_credentials_for_that_registry_only(
+    daemon: Daemon, engine: DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = base64.b64encode(b"me:my-secret").decode()
+    _user(tmp_path / "user", monkeypatch, {"auths": {"r.example:5000": {"auth": token}}})
+    daemon.answer = lambda connection, _: say(connection, 500, {"message": "no"})
+    for reference in ("r.example:5000/a:1", "other.example/a:1"):
+        with pytest.raises(EngineRefusal):
+            engine.pull(reference, deadline=5, progress=lambda _: None)
+    mine, other = _sent(daemon)
+    assert (json.loads(mine)["username"], json.loads(mine)["password"]) == ("me", "my-secret")
+    assert json.loads(other) == {}
+    # Neither in the request's line, where a proxy would log it.
+    assert not [request for request in daemon.asked if "secret" in request or token in request]
+
+
+def test_credentials_that_cannot_be_read_are_told_without_what_they_say(
+    daemon: Daemon, engine: DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _user(tmp_path / "user", monkeypatch, {"auths": {"r.example": {"auth": "not base64: my-secret"}}})
+    with pytest.raises(EngineRefusal, match="credentials: they cannot be read") as caught:
+        engine.pull("r.example/a:1", deadline=5, progress=lambda _: None)
+    assert "my-secret" not in str(caught.value)
+    assert "my-secret" not in str(caught.value.__cause__)
+
+
 def test_logs_are_cut_from_the_front_however_the_frames_are_cut(daemon: Daemon, engine: DockerEngine) -> None:
     frames = b"".join(struct.pack(">BxxxL", 1 + n % 2, 4) + f"{n:03d}\n".encode() for n in range(100))
     pieces = [frames[start : start + 7] for start in range(0, len(frames), 7)]
@@ -240,6 +313,17 @@ def test_nothing_there_is_told_with_what_was_tried(tmp_path: Path, monkeypatch: 
     with pytest.raises(HostUnfit, match=r"none\.sock: not running, no such socket") as unfit:
         connect()
     assert "make engine" in unfit.value.remedy
+
+
+def test_credentials_that_cannot_be_read_are_told_with_the_file_to_mend(
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for auths in ({"r.example": {"auth": "not base64: my-secret"}}, {"r.example": {"auth": "YQ=="}}, {"r.example": 7}):
+        _user(tmp_path / "user", monkeypatch, {"auths": auths})
+        with pytest.raises(HostUnfit, match="credentials: they cannot be read") as unfit:
+            connect(str(daemon.path))
+        assert "config.json" in unfit.value.remedy
+        assert "my-secret" not in str(unfit.value)
 
 
 def test_left_over_socket_is_told(tmp_path: Path) -> None:

@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 from runner.challenge.formats import ColumnRule, FrameTableFormat, IndexRule
 from runner.confine import Confine, ConfinedFailure, FailureKind, JsonValue, Privileges, Reply
 from runner.errors import UsageError
+from runner.formats import frame_rule
 from runner.formats import frame_table as module
-from runner.formats.contract import Reading
+from runner.formats.contract import Problem, Reading
+from runner.formats.frame_rule import Fault
 from runner.formats.frame_table import Role, confined_read, legal_labels, read_frame_table
+from runner.formats.readers import csv_table
+from runner.formats.readers.problems import sentence_pattern
 
 RULE = FrameTableFormat(
     kind="frame_table",
@@ -36,9 +40,12 @@ def read(
     descriptor = os.memfd_create("table")
     try:
         os.write(descriptor, text.encode() if isinstance(text, str) else text)
-        return read_frame_table(rule, descriptor, frames=frames, role=role)
+        reading = read_frame_table(rule, descriptor, frames=frames, role=role)
     finally:
         os.close(descriptor)
+    let_through = frame_rule.sentences(rule, frames, role)
+    assert [problem.what for problem in reading.problems if not let_through.fullmatch(problem.what)] == []
+    return reading
 
 
 def sentences(text: str | bytes, **how: object) -> list[str]:
@@ -162,14 +169,16 @@ def test_labels(cell: str, fault: str) -> None:
         ([1, 2], ["row 2: int_time is 1 where 0 was due: the row for frame 0 is missing"]),
         ([0, 1], ["row 4: the table ends too early: the row for frame 2 is missing"]),
         ([0], ["row 3: the table ends too early: the rows for frames 1 to 2 are missing (2)"]),
-        ([0, 1, 2, 3], ["row 5: int_time 3 is beyond the last frame, 2"]),
-        ([0, 1, 2, 3, 4, 5], ["row 5: int_time 3 is beyond the last frame, 2; 3 rows are too many"]),
+        ([0, 1, 2, 3], ["row 5: int_time is beyond the last frame, 2"]),
+        ([0, 1, 2, 3, 4, 5], ["row 5: int_time is beyond the last frame, 2; 3 rows are too many"]),
         ([0, 1, 1, 2], ["row 4: int_time 1 stands here again, as in row 3"]),
         ([0, 2, 1], ["row 4: int_time 1 comes after 2: rows must be in order"]),
-        ([0, 1, -1, 2], ["row 4: int_time -1 is no frame: 0, 1, … are"]),
+        ([0, 1, -1, 2], ["row 4: int_time is no frame: 0, 1, … are"]),
         ([1, 2, 3], ["row 2: int_time starts at 1 where 0 is due"]),
-        ([0, 24, 48], ["int_time rises by 24 a row where 1 is due"]),
-        ([0, 10**14, 2], ["row 3: int_time a number far out of range is beyond the last frame, 2",
+        ([3, 4, 5], ["row 2: int_time does not start at 0"]),
+        ([-1, 0, 1], ["row 2: int_time does not start at 0"]),
+        ([0, 24, 48], ["int_time rises by more than 1 a row"]),
+        ([0, 10**14, 2], ["row 3: int_time is beyond the last frame, 2",
                           "row 4: int_time is 2 where 1 was due: the row for frame 1 is missing"]),
         ([2, 1, 0], ["row 3: int_time 1 comes after 2: rows must be in order",
                      "row 4: int_time 0 comes after 2: rows must be in order"]),
@@ -202,8 +211,11 @@ def test_an_index_may_start_and_step_as_it_likes() -> None:
         "row 3: int_time is 20 where 15 was due: the row for frame 15 is missing"
     ]
     assert sentences(table([(10, 1), (12, 1), (15, 1), (20, 1)]), rule=rule) == [
-        "row 3: int_time 12 is no frame: 10, 15, … are"
+        "row 3: int_time is no frame: 10, 15, … are"
     ]
+    assert sentences(table([(10, 1), (11, 1), (12, 1)]), rule=rule) == ["int_time rises by less than 5 a row"]
+    assert sentences(table([(15, 1), (20, 1), (25, 1)]), rule=rule) == ["row 2: int_time starts at 15 where 10 is due"]
+    assert sentences(table([(11, 1), (16, 1), (21, 1)]), rule=rule) == ["row 2: int_time does not start at 10"]
 
 
 def test_all_problems_are_listed_in_the_order_of_the_file() -> None:
@@ -226,6 +238,47 @@ def test_all_are_counted_and_fifty_are_kept() -> None:
 def test_no_sentence_holds_a_byte_of_the_container() -> None:
     text = 'int_time,SECRET,SECRET2\nSECRET,SECRET,"SECRET\n0,SECRET,1\n'
     assert "SECRET" not in "".join(sentences(text))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [[201, 202, 203], [0, 201, 402], [0, 1, 201], [201, 201, 201], [0, 201, 1], [1, 201, 0], [-201, 0, 1], [201, 0, 1]],
+)
+def test_of_the_containers_numbers_only_those_of_frames_are_told(times: list[int]) -> None:
+    reading = read(table([(number, 1) for number in times]))
+    assert reading.problem_count > 0
+    assert "201" not in "".join(problem.what for problem in reading.problems)
+    assert "201" in "".join(problem.value or "" for problem in reading.problems)
+
+
+FILES: list[tuple[str | bytes, int | None]] = [
+    (b"x" * ((32 << 20) + 1), 3),
+    (b"\n" * 500_002 + b"x", 3),
+    ("int_time".encode("utf-16"), 3),
+    ("", 3),
+    ("int_time\0", 3),
+    (b"\xff", 3),
+    ("x" * 4097, 3),
+    ("int_time,int_step\n\n1\r2,1\n" + '"1,1\n' + "," * 64 + "\n1\nint_time,int_step\n0,x\n", 3),
+    ("int_time;int_step\n0;1\n", 3),
+    ("0,1\n", 3),
+    ("int_time,int_time,int_setp,,x\n", 3),
+    ("x,y\n", 3),
+    ("int_time,int_step\n", 3),
+    ("int_time,int_step\n", None),
+    *((table([(number, 1) for number in times]), 4) for times in (
+        (0, 2, 4, 6), (1, 2, 3, 4), (2, 3, 4, 5, 6), (4, 5, 6, 7), (0, -1, 1, 4, 2), (0, 1, 1, 4, 5, 3, 2), (0, 3),
+        (0, 2, 3), (0, 1, 2), (0,))),
+]  # fmt: skip
+
+
+def test_every_sentence_is_tried_and_each_is_one_the_parent_lets_through() -> None:
+    tried = [problem.what for text, frames in FILES for problem in read(text, frames=frames).problems]
+    tens = RULE.model_copy(update={"index": IndexRule(column="int_time", step=10)})
+    tried += sentences(table([(0, 1), (1, 1), (2, 1)]), rule=tens)
+    names = ("header", "name", "names", "column", "mistake", "index", "found", "due", "number", "encoding")
+    patterns = {fault: sentence_pattern([fault], **dict.fromkeys(names, ".*")) for fault in [*csv_table.Fault, *Fault]}
+    assert [fault for fault, pattern in patterns.items() if not any(map(pattern.fullmatch, tried))] == []
 
 
 def test_references_have_labels_and_columns_of_their_own() -> None:
@@ -337,8 +390,10 @@ class Impostor(Confine):
     def __init__(self, answer: Reply | ConfinedFailure) -> None:
         super().__init__()
         self._answer = answer
+        self.array_bytes: list[object] = []
 
-    def call(self, *_: object, **__: object) -> Reply:
+    def call(self, *_: object, **how: object) -> Reply:
+        self.array_bytes.append(how["array_bytes"])
         if isinstance(self._answer, ConfinedFailure):
             raise self._answer
         return self._answer
@@ -350,21 +405,56 @@ RIGHT = np.array([1, 2, 3])
 
 PARTS = "its answer lacks its parts"
 LIST = "its list of problems is malformed"
-COLUMN = "a column is missing from its answer, or is no list of labels"
+LACKS = "its answer lacks a column, or has one too many"
+COLUMN = "its answer has a column that is no list of labels"
+EMPTY: JsonValue = ["the file is empty", None, None, None]
+BAD_CELL = "row 3: int_step is not a label: -1 to 14 are"
+
+
+def told(*problems: JsonValue, count: JsonValue = None) -> Reply:
+    return Reply(header={"problems": [*problems], "count": len(problems) if count is None else count})
 
 
 @pytest.mark.parametrize(
     ("answer", "detail"),
     [
         (Reply(header={}, arrays={"int_step": RIGHT}), PARTS),
-        (Reply(header={"problems": [["x", 1, None, None]] * 51, "count": 51}), PARTS),
-        (Reply(header={"problems": [["x", 1, None, None]], "count": 0}), PARTS),
-        (Reply(header={"problems": [["x"]], "count": 1}), LIST),
-        (Reply(header={"problems": [[1, 1, "x", "x"]], "count": 1}), LIST),
-        (Reply(header=OK), COLUMN),
+        (told(*[EMPTY] * 51), PARTS),
+        (told(EMPTY, count=0), PARTS),
+        (told(EMPTY, count=2), PARTS),
+        (told(EMPTY, count=True), PARTS),
+        (told(*[EMPTY] * 50, count=10**12), PARTS),
+        (told(count=1), PARTS),
+        (Reply(header={**OK, "more": "SECRET"}, arrays={"int_step": RIGHT}), PARTS),
+        (told(["the file is empty"]), LIST),
+        (told([1, 1, "int_step", "x"]), LIST),
+        (told(["SECRET", None, None, None]), LIST),
+        (told(["the file is empty SECRET", None, None, None]), LIST),
+        (told(["the file is empty\n", None, None, None]), LIST),
+        (told(["the file is empty", "SECRET", None, None]), LIST),
+        (told(["the file is empty", True, None, None]), LIST),
+        (told(["the file is empty", None, "SECRET", None]), LIST),
+        (told(["the file is empty", None, None, "\x1b[2J"]), LIST),
+        (told(["the file is empty", None, None, "x" * 61]), LIST),
+        (told(["row 3: SECRET is not a label: -1 to 14 are", 3, None, None]), LIST),
+        (told(["row 3: int_step is not a label: -1 to 255 are", 3, None, None]), LIST),
+        (told(["row 3: int_step SECRET", 3, None, None]), LIST),
+        (told(["row 123456789: the row is empty", 3, None, None]), LIST),
+        (told(["row 3: int_time 255 stands here again, as in row 2", 3, None, None]), LIST),
+        (told(["row 3: int_time -1 stands here again, as in row 2", 3, None, None]), LIST),
+        (told(["row 3: int_time 1 stands here again, as in row 2555555555", 3, None, None]), LIST),
+        (told(["row 3: int_time is beyond the last frame, 255", 3, None, None]), LIST),
+        (told(["row 3: int_time is no frame: 0, 255, … are", 3, None, None]), LIST),
+        (told(["row 3: int_time starts at 255 where 0 is due", 3, None, None]), LIST),
+        (told(["int_time rises by more than 255 a row", 3, None, None]), LIST),
+        (told(["there are no rows under the header; 255 are due", None, None, None]), LIST),
+        (told(["there is no column 'SECRET'", None, None, None]), LIST),
+        (told(["the fields are separated by SECRET where a comma is due", None, None, None]), LIST),
+        (Reply(header=OK), LACKS),
+        (Reply(header=OK, arrays={"int_step": RIGHT, "more": RIGHT}), LACKS),
         (Reply(header=OK, arrays={"int_step": RIGHT.astype(np.float64)}), COLUMN),
         (Reply(header=OK, arrays={"int_step": RIGHT.reshape(1, 3)}), COLUMN),
-        (Reply(header=OK, arrays={"other": RIGHT}), COLUMN),
+        (Reply(header=OK, arrays={"other": RIGHT}), LACKS),
         (Reply(header=OK, arrays={"int_step": RIGHT[:2]}), "its answer has a wrong number of frames"),
         (Reply(header=OK, arrays={"int_step": RIGHT + 90}), "its answer holds labels that are none"),
     ],
@@ -379,11 +469,38 @@ def test_an_answer_that_is_none_is_a_problem(tmp_path: Path, answer: Reply, deta
     ]
 
 
+def test_an_answer_of_more_frames_than_a_file_can_have_is_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.touch()
+    for frames, readable in ((500_000, True), (500_001, False)):
+        answer = Reply(header=OK, arrays={"int_step": np.ones(frames, np.int64)})
+        reading = confined_read(Impostor(answer), RULE, path, frames=None, role=Role.PREDICTION)
+        assert (reading.table is not None) == readable
+
+
+@pytest.mark.parametrize(("frames", "most"), [(3, 24), (None, 8 * 500_000)])
+def test_a_child_may_answer_what_a_table_takes_and_no_more(tmp_path: Path, frames: int | None, most: int) -> None:
+    path = tmp_path / "x.csv"
+    path.touch()
+    impostor = Impostor(Reply(header=OK, arrays={"int_step": RIGHT}))
+    confined_read(impostor, RULE, path, frames=frames, role=Role.PREDICTION)
+    assert impostor.array_bytes == [most]
+
+
 def test_a_right_answer_of_an_impostor_is_accepted_so_the_test_above_can_fail(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.touch()
     answer = Reply(header=OK, arrays={"int_step": RIGHT})
     assert confined_read(Impostor(answer), RULE, path, frames=3, role=Role.PREDICTION).table is not None
+    answer = told(EMPTY, [BAD_CELL, 3, "int_step", "'15'"], count=2)
+    reading = confined_read(Impostor(answer), RULE, path, frames=3, role=Role.PREDICTION)
+    assert reading.table is None
+    assert reading.problems == (
+        Problem(what="the file is empty"),
+        Problem(what=BAD_CELL, row=3, column="int_step", value="'15'"),
+    )
+    answer = told(*[EMPTY] * 50, count=1_000_000)
+    assert confined_read(Impostor(answer), RULE, path, frames=3, role=Role.PREDICTION).problem_count == 1_000_000
 
 
 def test_a_reader_that_dies_is_the_participants_problem_but_the_organisers_error(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from PIL import Image, PngImagePlugin
 
 from runner.confine import ConfinedFailure, Reply
-from runner.formats.readers import png_image as module
-from runner.formats.readers.csv_table import ProblemList, sentence_pattern
-from runner.formats.readers.png_image import Fault, Mode, PngCaps, PngRule, check_pixels, read_png
+from runner.formats.readers.png_image import check_pixels, read_png
+from runner.formats.readers.png_rule import Fault, Mode, PngCaps, PngRule, sentences
+from runner.formats.readers.problems import ProblemList, sentence_pattern
 
 CAPS = PngCaps(size=3000, pixel_bytes=600, chunks=12, attached=100)
 GREY = PngRule(mode=Mode.GREY, width=3, height=2)
@@ -133,7 +133,7 @@ def renamed(content: bytes, name: bytes) -> bytes:
     return content[:4] + name + content[8:]
 
 
-SIZE = "where 3 × 2 are due"
+SIZE = "the image has another size than 3 × 2 pixels"
 BAD: list[tuple[bytes, PngRule, list[str]]] = [
     (b"", GREY, ["the file is empty"]),
     (written(MASK, "L", "JPEG"), GREY, [
@@ -147,12 +147,12 @@ BAD: list[tuple[bytes, PngRule, list[str]]] = [
     (png(ihdr()[:-1] + b"\0"), GREY, ["the image header is not valid"]),
     *((png(one, DATA, END), GREY, ["the image header is not valid"]) for one in (
         ihdr(0), ihdr(3, 0), ihdr(1 << 31), ihdr(bits=3), ihdr(kind=1), ihdr(interlace=2), ihdr(odd=1))),
-    (png(ihdr(12000, 12000), END), GREY, [f"the image is 12000 × 12000 pixels {SIZE}"]),
-    (png(ihdr(2, 3), END), GREY, [f"the image is 2 × 3 pixels {SIZE}"]),
+    (png(ihdr(12000, 12000), END), GREY, [SIZE]),
+    (png(ihdr(2, 3), END), GREY, [SIZE]),
     (png(ihdr(30000, 20000), END), PngRule(mode=Mode.GREY, width=None, height=None), [
-        "the image is 30000 × 20000 pixels; more than 600 bytes of pixels are not read"]),
+        "the image has more than 600 bytes of pixels, which are not read"]),
     (png(ihdr(30000, 20001), END), PngRule(mode=Mode.GREY, width=None, height=20000), [
-        "the image is 30000 × 20001 pixels where any × 20000 are due"]),
+        "the image has another size than any × 20000 pixels"]),
     (written(COLOUR, "RGB"), INDEX, ["the image is colour (RGB) where palette index is due"]),
     (written(COLOUR, "RGBA"), RGB, ["the image is colour with alpha (RGBA) where colour (RGB) is due"]),
     (written(MASK, "LA"), GREY, ["the image is grey with alpha where grey is due"]),
@@ -163,7 +163,7 @@ BAD: list[tuple[bytes, PngRule, list[str]]] = [
     (written(MASK, "I;16"), GREY, ["the image has 16 bits a sample where 8 are due"]),
     (png(ihdr(kind=3, bits=16), PALETTE, DATA, END), INDEX, ["the image has 16 bits a sample where at most 8 are due"]),
     (png(ihdr(4, bits=16, kind=6, interlace=1), DATA, END), GREY, [
-        f"the image is 4 × 2 pixels {SIZE}", "the image is colour with alpha (RGBA) where grey is due",
+        SIZE, "the image is colour with alpha (RGBA) where grey is due",
         "the image has 16 bits a sample where 8 are due", "the image is interlaced: save it without"]),
     (png(ihdr(), DATA, END) + b"\0" * 3000, GREY, ["the file is larger than 3000 bytes"]),
     (png(ihdr(), *[chunk(b"tEXt")] * 12), GREY, ["the file has more than 12 chunks"]),
@@ -191,17 +191,17 @@ BAD: list[tuple[bytes, PngRule, list[str]]] = [
         "chunk 2: there are more transparencies than colours in the palette"]),
     (png(ihdr(), chunk(b"acTL", bytes(8)), DATA, END), GREY, ["chunk 2: the image is an animation"]),
     (png(ihdr(), chunk(b"tEXt", bytes(101)), DATA, END), GREY, [
-        "text and other attachments have 101 bytes; more than 100 are not read"]),
+        "text and other attachments have more than 100 bytes"]),
     (png(ihdr(kind=3), DATA, END), INDEX, ["the image has no palette"]),
     (png(ihdr(), END), GREY, ["the image has no pixels (IDAT)"]),
     (png(ihdr(), DATA), GREY, ["the file ends without IEND"]),
-    (png(ihdr(), DATA, END, b"PK\3\4"), GREY, ["there are 4 bytes after the end of the image (IEND)"]),
+    (png(ihdr(), DATA, END, b"PK\3\4"), GREY, ["there are bytes after the end of the image (IEND)"]),
     (png(ihdr(), chunk(b"IDAT", b"x" * 9), END), GREY, ["the compressed pixels are damaged"]),
     (png(ihdr(), chunk(b"IDAT", zlib.compress(ROWS)[:-1] + b"\0"), END), GREY, ["the compressed pixels are damaged"]),
     (png(ihdr(), chunk(b"IDAT", zlib.compress(ROWS[:-1])), END), GREY, [
-        "the pixels end too early: there are 7 bytes of 8"]),
+        "the pixels end too early"]),
     (png(ihdr(), chunk(b"IDAT", zlib.compress(ROWS)[:-4]), END), GREY, [
-        "the pixels end too early: there are 8 bytes of 8"]),
+        "the pixels end too early"]),
     (png(ihdr(), chunk(b"IDAT", zlib.compress(ROWS + b"\0")), END), GREY, [
         "there are more pixels than the image header tells of"]),
     (png(ihdr(), chunk(b"IDAT", zlib.compress(ROWS) + b"\0"), END), GREY, [
@@ -209,11 +209,11 @@ BAD: list[tuple[bytes, PngRule, list[str]]] = [
     (png(ihdr(), chunk(b"IDAT", zlib.compress(ROWS[:4] + b"\5" + ROWS[5:])), END), GREY, [
         "row 1 of the pixels has a filter that PNG does not know"]),
     (png(ihdr(kind=3), chunk(b"PLTE", bytes(9)), DATA, END), INDEX, [
-        "pixel [1, 0]: the palette has 3 colours, and none for this pixel"]),
+        "pixel [1, 0]: the palette has no colour for this pixel"]),
     (png(ihdr(), DATA, END), PngRule(mode=Mode.GREY, width=3, height=2, maximum=1), [
-        "pixel [0, 2]: the value is 2 where at most 1 is due"]),
+        "pixel [0, 2]: the value is greater than 1"]),
     (written(COLOUR, "RGB"), PngRule(mode=Mode.RGB, width=3, height=2, maximum=10), [
-        "pixel [1, 0]: the value is 11 where at most 10 is due"]),
+        "pixel [1, 0]: the value is greater than 10"]),
 ]  # fmt: skip
 
 
@@ -222,8 +222,40 @@ def test_what_is_wrong_is_said(content: bytes, rule: PngRule, expected: list[str
     assert read(content, rule) == (None, expected)
 
 
+@pytest.mark.parametrize(
+    ("content", "rule", "problem"),
+    [
+        (png(ihdr(251, 2), END), GREY, ("the image has another size than 3 × 2 pixels", "'251x2'")),
+        (
+            png(ihdr(251, 251), END),
+            PngRule(mode=Mode.GREY, width=None, height=None),
+            ("the image has more than 600 bytes of pixels, which are not read", "'251x251'"),
+        ),
+        (
+            png(ihdr(), chunk(b"IDAT", zlib.compress(b"\0\0\0\xfb\0\0\0\0")), END),
+            PngRule(mode=Mode.GREY, width=3, height=2, maximum=1),
+            ("pixel [0, 2]: the value is greater than 1", "'251'"),
+        ),
+        (
+            png(ihdr(kind=3), PALETTE, chunk(b"IDAT", zlib.compress(b"\0\0\0\xfb\0\0\0\0")), END),
+            INDEX,
+            ("pixel [0, 2]: the palette has no colour for this pixel", "'251'"),
+        ),
+    ],
+)
+def test_what_a_file_says_of_itself_is_a_value_and_no_sentence(
+    content: bytes, rule: PngRule, problem: tuple[str, str]
+) -> None:
+    problems = ProblemList()
+    descriptor = os.memfd_create("png")
+    os.write(descriptor, content)
+    assert read_png(descriptor, rule=rule, caps=CAPS, problems=problems) is None
+    os.close(descriptor)
+    assert [(one.what, one.value) for one in problems.kept] == [problem]
+
+
 def test_every_sentence_is_tried_above_and_is_one_the_parent_lets_through() -> None:
-    assert [what for _, rule, said in BAD for what in said if not module._sentences(rule).fullmatch(what)] == []
+    assert [what for _, rule, said in BAD for what in said if not sentences(rule).fullmatch(what)] == []
     tried = [what for _, _, said in BAD for what in said] + ["the image could not be decoded"]
     fields = dict.fromkeys(("format", "due", "found", "name"), ".*")
     missing = [fault for fault in Fault if not any(map(sentence_pattern([fault], **fields).fullmatch, tried))]
@@ -279,7 +311,7 @@ def test_no_byte_of_a_file_can_be_broken_unnoticed(content: bytes) -> None:
         for byte in {0x00, 0xFF, content[place] ^ 0x20, content[place] ^ 0x01} - {content[place]}:
             pixels, problems = read(content[:place] + bytes([byte]) + content[place + 1 :], INDEX)
             assert pixels is None
-            assert all(module._sentences(INDEX).fullmatch(what) for what in problems)
+            assert all(sentences(INDEX).fullmatch(what) for what in problems)
 
 
 CHUNK = st.sampled_from([b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"tEXt", b"ABCD", b"acTL", b"\0\0\0\0"])
@@ -300,7 +332,7 @@ def test_any_chunks_are_problems_or_pixels(
     rule = PngRule(mode=mode, width=None, height=None)
     content = png(ihdr(1, 2, kind=kind, bits=bits), *(chunk(*one) for one in chunks), END)
     pixels, problems = read(content, rule)
-    assert [what for what in problems if not module._sentences(rule).fullmatch(what)] == []
+    assert [what for what in problems if not sentences(rule).fullmatch(what)] == []
     if pixels is not None:
         check_pixels(Reply(header={}, arrays={"pixels": pixels}), rule=rule, caps=CAPS)
 

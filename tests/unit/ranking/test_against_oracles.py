@@ -1,4 +1,4 @@
-"""The four methods give what challengeR gives on printed results and on ties."""
+"""The five methods give what challengeR gives on printed results and on ties."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +12,13 @@ from runner.challenge import MissingCase, RankingRule
 from runner.ranking import ScoreTable, apply_missing, rank
 
 ORACLES = Path(__file__).parents[2] / "oracles"
-Method = Literal["mean_then_rank", "median_then_rank", "rank_then_mean", "rank_then_median"]
+Method = Literal["mean_then_rank", "median_then_rank", "rank_then_mean", "rank_then_median", "test_based"]
 METHODS: dict[str, Method] = {
     "meanThenRank": "mean_then_rank",
     "medianThenRank": "median_then_rank",
     "rankThenMean": "rank_then_mean",
     "rankThenMedian": "rank_then_median",
+    "testBased": "test_based",
 }
 
 

@@ -1,0 +1,190 @@
+"""What is seen of a refused file, through a real confined child; and the hint that it leads to."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.confine import Confine, ConfinedFailure, FailureKind, JsonValue, Privileges, Reply
+from runner.diagnosis import Facts, diagnose
+from runner.formats.frame_table import Role, confined_read
+from runner.formats.readers.json_faults import JsonCaps, Top
+from runner.formats.readers.json_text import confined_json
+from runner.formats.readers.png_image import confined_png
+from runner.formats.readers.png_rule import Mode, PngCaps, PngRule
+from runner.formats.readers.problems import ProblemList
+from runner.formats.signs import Due, Form, Sign, confined_signs, find_signs, table_due
+from runner.verdict import VerdictWord
+from tests.hints.files import FILES, FRAMES, MASK, RIGHT, RIGHT_FILES, ROWS, RULE, TABLE, File, table
+
+NAMES = [f"{number}-{one.slug}" for number, one in enumerate(FILES)]
+
+
+def hints(signs: frozenset[Sign]) -> tuple[str, ...]:
+    return tuple(hint.slug for hint in diagnose(Facts(word=VerdictWord.BAD_OUTPUT, exit_code=0, signs=signs)))
+
+
+def is_refused(confine: Confine, one: Due, path: Path) -> bool:
+    """What the readers themselves say of a file; of scores in a table there is no reader yet."""
+    if one == TABLE:
+        return confined_read(confine, RULE, path, frames=FRAMES, role=Role.PREDICTION).table is None
+    problems = ProblemList()
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if one.form is Form.JSON:
+            confined_json(confine, descriptor, caps=JsonCaps(), top=Top.ANY, problems=problems)
+        elif one.form is Form.IMAGE:
+            rule = PngRule(mode=Mode.GREY, width=one.width, height=one.height)
+            confined_png(confine, descriptor, rule=rule, caps=PngCaps(), problems=problems)
+    finally:
+        os.close(descriptor)
+    return problems.count > 0
+
+
+@pytest.mark.parametrize("one", FILES, ids=NAMES)
+def test_a_file_gets_its_hint_first(confine: Confine, tmp_path: Path, one: File) -> None:
+    path = tmp_path / "prediction"
+    path.write_bytes(one.content)
+    assert hints(confined_signs(confine, one.due, path)) == (one.slug, *one.then)
+
+
+@pytest.mark.parametrize("one", [one for one in FILES if one.due in (TABLE, MASK)], ids=lambda one: one.slug)
+def test_the_reader_refuses_that_file(confine: Confine, tmp_path: Path, one: File) -> None:
+    path = tmp_path / "prediction"
+    path.write_bytes(one.content)
+    assert is_refused(confine, one.due, path)
+
+
+@pytest.mark.parametrize("name", RIGHT_FILES)
+def test_nothing_is_seen_of_a_right_file(confine: Confine, tmp_path: Path, name: str) -> None:
+    due, content = RIGHT_FILES[name]
+    path = tmp_path / "prediction"
+    path.write_bytes(content)
+    assert confined_signs(confine, due, path) == frozenset()
+
+
+@pytest.mark.parametrize("name", ["table", "table with Windows line ends", "table in quotes, columns turned round"])
+def test_the_reader_takes_that_right_table(confine: Confine, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "prediction"
+    path.write_bytes(RIGHT_FILES[name][1])
+    assert not is_refused(confine, TABLE, path)
+
+
+def test_a_table_is_due_as_its_rule_says() -> None:
+    assert table_due(RULE, 7) == Due(
+        form=Form.TABLE, frames=7, names=("int_time", "int_step"), separator=",", first=0, step=1,
+        labels=tuple(range(-1, 15)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "signs"),
+    [
+        (table([(t + 2, x) for t, x in ROWS]), set()),
+        (table([*ROWS, (FRAMES, 1), (FRAMES + 1, 1)]), set()),
+        (table([(t - 1, x) for t, x in ROWS]), {Sign.OFF_BY_ONE}),
+        (table([(t + 1, x) for t, x in ROWS[:5]]), set()),
+        (table([(t, x) for t, x in ROWS if t != 4]), set()),
+        (table(ROWS[:1]), set()),
+        (table([*ROWS[:5], (5, 1, 7), *ROWS[6:]]), set()),
+        (table([(t, 100) for t, _ in ROWS]), {Sign.UNKNOWN_LABELS}),
+        (table([(t, -1) for t, _ in ROWS]), set()),
+        (table([(t, 0) for t, _ in ROWS], "0,1"), {Sign.HEADER_NUMBERED}),
+        (table([(t + 1, 0) for t, _ in ROWS[:-1]], "0,1"), {Sign.HEADER_MISSING}),
+        (table([(t, 0, 5) for t, _ in ROWS], "int_time,int_step,note"), set()),
+        (table([(t, "1.0") for t, _ in ROWS]), {Sign.FLOAT_IDS}),
+        (table([(t, "1.5" if t else "-0.5") for t, _ in ROWS]), {Sign.LOGITS}),
+        (table([(t, 100.5) for t, _ in ROWS]), {Sign.LOGITS}),
+        (table([(t, 99.5) for t, _ in ROWS]), {Sign.PERCENT}),
+        (table([(t, "0.5") for t, _ in ROWS]), {Sign.PROBABILITIES}),
+        (table([(t, "inf" if t else "3") for t, _ in ROWS]), {Sign.NOT_A_NUMBER}),
+        (table([*ROWS[:5], (3, 1), *ROWS[6:]]), set()),
+        (b"int_time,int_step\n" + b"x" * 5000 + b"\n", {Sign.NO_ROWS}),
+        (b'"\n', {Sign.INDEX_COLUMN, Sign.NO_ROWS}),
+    ],
+)  # fmt: skip
+def test_signs_of_a_table(content: bytes, signs: set[Sign]) -> None:
+    assert find_signs(TABLE, content) == signs
+
+
+@given(st.binary(max_size=300), st.sampled_from([TABLE, replace(TABLE, labels=None), MASK, Due(form=Form.JSON)]))
+def test_any_bytes_have_signs_or_none(content: bytes, due: Due) -> None:
+    assert find_signs(due, content) <= set(Sign)
+
+
+@given(st.text(alphabet="0123456789.,;-+eE\n\t \"'naif|_", max_size=200))
+def test_any_text_has_signs_or_none(text: str) -> None:
+    content = b"int_time,int_step\n" + text.encode()
+    assert find_signs(TABLE, content) <= set(Sign)
+
+
+# The parent believes nothing.
+
+
+class Answering(Confine):
+    """A child that answers this."""
+
+    def __init__(self, answer: Reply | ConfinedFailure) -> None:
+        super().__init__()
+        self._answer = answer
+
+    def call(
+        self,
+        function: str,
+        request: Mapping[str, JsonValue],  # noqa: ARG002
+        *,
+        descriptors: Sequence[int] = (),
+        deadline: float,  # noqa: ARG002
+        memory: int,  # noqa: ARG002
+        privileges: Privileges,
+        array_bytes: int = 0,  # noqa: ARG002
+    ) -> Reply:
+        assert (function, privileges, len(descriptors)) == (
+            "runner.formats.signs.look_in_child", Privileges.DROP, 1,
+        )  # fmt: skip
+        if isinstance(self._answer, ConfinedFailure):
+            raise self._answer
+        return self._answer
+
+
+@pytest.mark.parametrize(
+    ("signs", "believed"),
+    [
+        (["jpeg", "SECRET", 7, None, ["jpeg"], "names"], {Sign.JPEG, Sign.NAMES}),
+        ("jpeg", set()),
+        (None, set()),
+        ({"jpeg": 1}, set()),
+    ],
+)
+def test_a_child_that_was_taken_over_can_only_choose_words_of_ours(
+    tmp_path: Path, signs: JsonValue, believed: set[Sign]
+) -> None:
+    (tmp_path / "x").write_bytes(RIGHT)
+    assert confined_signs(Answering(Reply(header={"signs": signs})), TABLE, tmp_path / "x") == believed
+
+
+def test_a_child_that_fails_gives_no_signs(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(RIGHT)
+    failing = Answering(ConfinedFailure(FailureKind.DIED, "it died"))
+    assert confined_signs(failing, TABLE, tmp_path / "x") == frozenset()
+
+
+def test_what_is_no_regular_file_is_not_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    unasked = Answering(Reply(header={"signs": ["jpeg"]}))
+    for name in ("link", "folder", "pipe", "nothing"):
+        assert confined_signs(unasked, TABLE, tmp_path / name) == frozenset()
+
+
+def test_the_beginning_of_a_huge_file_is_enough(confine: Confine, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with path.open("wb") as file:
+        file.write(b"\xff\xd8\xff")
+        file.truncate(1 << 40)
+    assert confined_signs(confine, MASK, path) == {Sign.JPEG}
