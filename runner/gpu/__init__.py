@@ -7,4 +7,5 @@
 * ``health``: whether a device can be trusted before and after a job
 * ``sampling``: what a job used, at least
 * ``energy``: joules, from counters that wrap around and from samples of power
+* ``words``: what a job used, for people
 """

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+ORACLES = ROOT / "tests" / "oracles"
 GOLDEN = Path(__file__).parent / "golden"
-COMMANDS = ("evaluate", "resume", "status", "score", "report", "init", "check", "doctor", "clean", "challenge")
+COMMANDS = ("evaluate", "resume", "status", "score", "rank", "report", "init", "check", "doctor", "clean", "challenge")
 SCREENS: dict[str, tuple[str, ...]] = {
     "version": ("--version",),
     "challenge-list": ("challenge", "list"),
     "challenge-show": ("challenge", "show", "pitvis2023"),
+    "rank": ("rank", str(ORACLES / "petraw_results.csv"), "--value", "ad_accuracy", "--case", "sequence"),
     "init": ("init", "pitvis2023", "my-method"),
 }
 

@@ -161,3 +161,14 @@ def test_init_does_not_overwrite(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("x")
     _told(proctor("init", "pitvis2023", tmp_path), 2, "not empty")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_table_that_cannot_be_ranked_is_told_where(tmp_path: Path) -> None:
+    table = tmp_path / "scores.csv"
+    table.write_text("team,case,value\na,1,0.5\na,2,high\n")
+    _told(proctor("rank", table), 2, "scores.csv, line 3", "'high' is not a finite number", "empty")
+    _told(proctor("rank", table, "--team", "who"), 2, "no column 'who'", "'team', 'case', 'value'", "--team NAME")
+    _told(proctor("rank", tmp_path / "none.csv"), 2, "none.csv", "cannot be read")
+    _told(proctor("rank", table, "--method", "best"), 2, "'best'", "mean_then_rank")
+    _told(proctor("rank", table, "--ties", "x"), 2, "--ties 'x'", "min or average")
+    _told(proctor("rank", table, "--missing", "x"), 2, "--missing 'x'", "exclude")

@@ -49,6 +49,8 @@ STAGES = {
     "leaderboard": Stage("runner.pipeline.publish", "write_whole", True, 2),  # scores.csv is written, the board not
     "farewell": Stage("os", "unlink", True, early=True),  # the workspace's folder is gone, its owner's record not
 }
+LOADING = "loading"
+_HALT = Stage("runner.engine.docker", "DockerEngine.load", True, early=True)  # it was seen that there is room
 _BEGINS = ("runner.pipeline.evaluate", "_settle_all")
 _REQUEST_SECONDS = 1.5
 _ONLY: dict[str, Callable[[Any], bool]] = {
@@ -78,7 +80,7 @@ def _wrap(module: str, name: str, make: Callable[[Callable[..., Any]], Callable[
 
 def arm(name: str, number: int) -> None:
     """Have the signal sent at a stage."""
-    stage = STAGES[name]
+    stage = _HALT if name == LOADING else STAGES[name]
     begun = stage.early
     passes = 0
 

@@ -191,6 +191,12 @@ class Play:
         """What it has said so far."""
         return self.said.with_suffix(".err").read_text()
 
+    @property
+    def halted(self) -> bool:
+        """It stands still, by a signal."""
+        assert self.process.poll() is None, self.err
+        return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
     def signal(self, number: signal.Signals) -> None:
         """To it alone."""
         self.process.send_signal(number)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.drills.daemon import ballast
+from tests.drills.daemon import ballast, until
+from tests.drills.entry import LOADING
 from tests.drills.scene import (
     ACCEPTED,
     ALL_ACCEPTED,
@@ -102,26 +104,37 @@ def test_a_full_disk_under_the_workspace_is_never_the_participants_fault(scene: 
         assert scene.words(out) == {("heavy", "01"): ACCEPTED, ("heavy", "02"): ACCEPTED}
 
 
-def test_a_full_data_root_is_the_hosts_fault_when_an_image_is_loaded(scene: Scene) -> None:
+def test_a_data_root_that_fills_up_while_an_image_is_loaded_leaves_its_cases_pending(scene: Scene) -> None:
     out = scene.folder / "run"
     make_archive(scene.folder / "weights.tar", megabytes=20)
-    before = {image["Id"] for image in scene.daemon.api().images(all=True)}
-    # The archive fits once, and not once more unpacked.
-    with ballast(scene.daemon.data, leave=24 << 20):
-        ran = scene.evaluate(out, weights="weights.tar")
+    arguments = scene.arguments(out, "second", weights="weights.tar")
+    api = scene.daemon.api()
+    before = {image["Id"] for image in api.images(all=True)}
+    play = scene.begin(out, *arguments, stage=LOADING, number=signal.SIGSTOP)
+    with play.process:
+        until(lambda: play.halted, "the load")
+        assert scene.words(out) == {}
+        # The archive fits once, and not once more unpacked.
+        with ballast(scene.daemon.data, leave=24 << 20):
+            play.signal(signal.SIGCONT)
+            ran = play.wait()
     assert (ran.code, "Traceback" in ran.err) == (5, False), ran.err
     assert "damaged" not in ran.err
-    assert {image["Id"] for image in scene.daemon.api().images(all=True)} == before
     assert "the engine's disk is full" in ran.err
-    assert scene.words(out) == {}
+    second = {("second", "01"): ACCEPTED, ("second", "02"): ACCEPTED}
+    assert scene.words(out) == second | {("weights", "01"): PENDING, ("weights", "02"): PENDING}
+    assert not (out / "leaderboard.csv").exists()
+    assert {image["Id"] for image in api.images(all=True)} == before
     assert scene.leftovers() == []
+    done = finished_files(out)
     resumed = scene.proctor("resume", out)
     assert resumed.code == 0, resumed.err
     # It holds no program: that is said now, and not before.
-    assert set(scene.words(out).values()) == {("crashed", "participant")}
-    engine = scene.daemon.engine()
-    engine.remove_image(json.loads((out / "submissions/weights/image.json").read_text())["id"])
-    engine.close()
+    bad = ("bad-image", "participant")
+    assert scene.words(out) == second | {("weights", "01"): bad, ("weights", "02"): bad}
+    assert done.items() <= finished_files(out).items()
+    api.remove_image(json.loads((out / "submissions/weights/image.json").read_text())["id"])
+    api.close()
 
 
 def test_a_full_data_root_while_jobs_run_leaves_cases_pending(scene: Scene, undisturbed: str) -> None:

@@ -145,7 +145,8 @@ class TestMisgiven:
         assert asked({"cards": [3]}, "MIG-32", nvml=StandIn(card(3, 1, 2))) == ""
 
     def test_a_driver_without_numbers_cannot_be_checked(self, asked: Callable[..., str]) -> None:
-        assert asked({"cards": []}, "GPU-0", nvml=StandIn(card(0, minor=None))) == ""
+        for cards in ([], [0]):
+            assert asked({"cards": cards}, "GPU-0", nvml=StandIn(card(0, minor=None))) == ""
 
     def test_no_answer_is_no_proof(self, asked: Callable[..., str]) -> None:
         assert asked(None, "GPU-0") == "a container of ours did not answer: no python3"

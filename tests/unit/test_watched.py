@@ -154,6 +154,15 @@ class TestWatching:
         assert place.overshoot() == Tally(bytes=3 * MIB, entries=1)
         assert (intake.size, intake.full) == (5, True)
 
+    def test_the_most_stays_where_less_is_still_too_much(self, place: WatchedPlace, tmp_path: Path) -> None:
+        killer = Killer()
+        with place.watching(killer):
+            fill(place, "a", 3 * MIB)
+            killer.wait(1)
+            fill(place, "a", 2 * MIB)
+        place.take(NAME, tmp_path / "taken")
+        assert place.overshoot() == Tally(bytes=3 * MIB, entries=1)
+
     def test_what_was_seen_once_and_not_again_is_no_overshoot(
         self, place: WatchedPlace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -310,6 +319,9 @@ class TestPlace:
                     file=NAME, size=5, other_entries=1, other_names=(NameKind.FOLDER,)
                 )
                 place.mounted.chmod(0)
+            with watched_place(desk, name="e", budget=make_budget(), uid=12345, gid=12345) as empty:
+                empty.mounted.chmod(0o400)
+                assert empty.take(NAME, desk / "none") == Intake(file=NAME, refusal=IntakeRefusal.MISSING)
             discard(desk)
             assert not desk.exists()
         finally:

@@ -21,7 +21,7 @@ from runner.pipeline import host
 from runner.pipeline.events import Notice
 from runner.pipeline.host import HostFacts, open_bench
 from runner.policy import PolicyName
-from runner.seccomp import DOORS
+from runner.seccomp import DOORS, profile
 from runner.settings import OutputMethod, Settings
 
 UNSEEN = "the engine does not see file systems mounted by this process"
@@ -162,6 +162,7 @@ class TestWithoutLoop:
     def test_a_volume_comes_next(self, opened: Callable[..., Opened], method: str) -> None:
         bench, facts, told = opened(Place(), method)
         assert (bool(bench.helper), bench.watched, facts.output, told) == (True, False, "volume in memory", [])
+        assert (bench.seccomp, facts.seccomp) == (None, "the engine's")
 
     @pytest.mark.parametrize(
         ("place", "why"),
@@ -191,6 +192,8 @@ class TestWatched:
     def test_it_is_taken_where_it_is_asked_for(self, opened: Callable[..., Opened]) -> None:
         bench, facts, told = opened(Place(), "watch", mounts_work=True)
         assert (bench.watched, facts.output, told) == (True, "watched folder", [WATCHED])
+        # Gigabytes can be had in milliseconds by who need not write them.
+        assert (bench.seccomp, facts.seccomp) == (profile(allocate=False), "proctor's")
 
     def test_a_folder_that_is_not_seen_is_nothing(self, opened: Callable[..., Opened]) -> None:
         with pytest.raises(HostUnfit, match="a folder does not hold what a container writes"):
