@@ -1,47 +1,38 @@
 """Runs one job under its budget and returns the facts; judges nothing.
 
-The engine's ``wait`` decides nothing: it has no deadline of its own and a lost connection looks like an answer. It only
-ends our naps; the container is looked at after each, against our own monotonic clock. A participant's
-failure is a value in the result; only the host can make this raise:
-
-* no answer for longer than ``PATIENCE`` seconds, or any gap in the answers while a job ended otherwise than well: the
-  engine may have been restarted and have killed the container itself, so the run proves nothing;
-* SIGKILL that does not end the container.
+A participant's failure is a value in the result; only the host can make this raise.
 """
 
 import contextlib
 import functools
 import logging
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runner.budget import Budget, Usage, clocks_disagree
+from runner.budget import Budget, Usage
 from runner.cleaner import Cleaner
 from runner.clock import Clock
 from runner.dataset import Case
 from runner.engine import (
-    ContainerFacts,
     ContainerSpec,
     Engine,
     EngineRefusal,
-    EngineUnreachable,
-    Exit,
     ImageFacts,
     RefusalPhase,
 )
 from runner.errors import HostFault, HostUnfit, Interrupted
+from runner.follow import Ended, end_now, follow
 from runner.gpu.access import NO_GPU_GIVEN, GpuAccess
 from runner.gpu.discovery import Gpu
 from runner.gpu.energy import EnergyZone
 from runner.gpu.pool import GpuPool
 from runner.gpu.sampling import Consumption, Watch
 from runner.inputs import lay_out
-from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason, StartRefusal
+from runner.job import Intake, IntakeRefusal, Job, JobResult, StartRefusal
 from runner.lease import Leases
 from runner.outputs import OutputPlace, loop_place, volume_place
 from runner.own_tree import OwnTree
@@ -52,22 +43,9 @@ from runner.sandbox import Seat, container_spec, unkept
 from runner.watched import watched_place
 from runner.workspace import Workspace, neutral_name
 
-PATIENCE = 60.0
-"""Seconds without an answer of the engine after which a job is given up."""
-
-KILL_PATIENCE = 10.0
-"""Seconds a killed container may take to end before we end it ourselves, and again before we give up."""
-
-_LONGEST_NAP = 1.0
-_SHORTEST_NAP = 0.002
 _LOG_LINES = 200
 _FIRST_UID = 200_000
 _UIDS = 4096
-_BY_A_RESTART = (137, 143)
-_LAST_ANSWERS = 2.0
-_SLOW_ANSWER = 0.5
-_BY_US = 137
-_wall = time.time
 
 _log = logging.getLogger(__name__)
 
@@ -140,16 +118,6 @@ class View:
 
     case: Case
     donor: Case | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ended:
-    """How a started container came to its end."""
-
-    exit: Exit
-    killed: KillReason | None
-    monotonic_seconds: float
-    notes: tuple[str, ...]
 
 
 def run_job(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int, folder: Path) -> JobResult:
@@ -258,7 +226,7 @@ def _processors(bench: Bench, budget: Budget) -> Iterator[tuple[str | None, tupl
 def _watching(bench: Bench, gpus: tuple[Gpu, ...], container: str) -> Watch:
     if bench.gpus is None:
         return Watch(None, (), bench.zones)
-    return bench.gpus.watch(gpus, bench.zones, failed=functools.partial(_end_now, bench, container))
+    return bench.gpus.watch(gpus, bench.zones, failed=functools.partial(end_now, bench.engine, container))
 
 
 def _consumption(bench: Bench, watch: Watch) -> Consumption:
@@ -306,7 +274,7 @@ def _run_container(
         try:
             container = bench.engine.create(spec)
             _require_limits(bench.engine, container, spec)
-            kill = functools.partial(_end_now, bench, container)
+            kill = functools.partial(end_now, bench.engine, container)
             stack.enter_context(place.watching(kill))
             tree = None if spec.read_only else OwnTree(bench.engine, container, most=job.budget.tmp)
             if tree is not None:
@@ -320,7 +288,9 @@ def _run_container(
         def exceeded() -> bool:
             return place.overshoot() is not None or (tree is not None and tree.exceeded() > 0)
 
-        ended = _watch(bench, container, job.budget, exceeded, asked=asked)
+        ended = follow(
+            bench.engine, bench.clock, container, job.budget, asked=asked, exceeded=exceeded, stop=bench.stop
+        )
         used = _consumption(bench, watch)
     truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
     predictions = folder / "predictions"
@@ -371,195 +341,6 @@ def _refused(job: Job, attempt: int, refusal: EngineRefusal) -> JobResult:
     raise HostFault(
         f"the engine refused to {refusal.phase.value} a container: {refusal.message}", remedy="see: proctor doctor"
     ) from refusal
-
-
-@dataclass
-class _Gap:
-    """Time in which the engine did not answer.
-
-    Attributes:
-        longest: Seconds of the longest stretch in which answers were lost.
-        since: When the present one began.
-        slow: Seconds, in all, of answers that came, but late: it stood still, and lost nothing.
-    """
-
-    longest: float = 0.0
-    since: float | None = None
-    slow: float = 0.0
-
-    def failed(self, asked: float, now: float) -> None:
-        self.since = asked if self.since is None else self.since
-        self.longest = max(self.longest, now - self.since)
-
-    def answered(self, asked: float, now: float) -> None:
-        if self.since is not None:
-            self.longest = max(self.longest, now - self.since, 0.001)
-        elif now - asked > _SLOW_ANSWER:
-            self.slow += now - asked
-        self.since = None
-
-
-def _look(engine: Engine, container: str, clock: Clock, gap: _Gap) -> ContainerFacts | None:
-    """Look once; None where the engine does not answer."""
-    asked = clock.now()
-    try:
-        facts = engine.inspect(container)
-    except EngineUnreachable as error:
-        gap.failed(asked, clock.now())
-        if gap.longest > PATIENCE:
-            raise HostFault(
-                f"the engine has not answered for {gap.longest:.0f} s", remedy="see: proctor doctor"
-            ) from error
-        return None
-    gap.answered(asked, clock.now())
-    if facts is None:
-        raise HostFault(
-            "the container was removed by somebody else while it ran", remedy="leave proctor's containers alone"
-        )
-    return facts
-
-
-def _watch(bench: Bench, container: str, budget: Budget, exceeded: Callable[[], bool], *, asked: float) -> Ended:
-    """Look at a container that was started since ``asked`` until it has ended, killing it when its time is over."""
-    clock = bench.clock
-    began = clock.now()
-    wall = _wall() - began
-    gap = _Gap()
-    killed: KillReason | None = None
-    while True:
-        # Napping comes first: to look at a container that is just starting only holds it up.
-        _nap(bench, container, budget.kill_at - (clock.now() - began))
-        facts = _look(bench.engine, container, clock, gap)
-        elapsed = clock.now() - began
-        if facts is not None and facts.exit is not None and facts.state in ("exited", "dead"):
-            if exceeded() and facts.exit.code == _BY_US:
-                killed = KillReason.OUTPUT
-            else:
-                _check_restart(bench, facts.exit)  # takes seconds that are nobody's run time
-            break
-        if facts is not None and bench.stop.is_set():
-            _kill(bench, container, facts, gap)
-            raise Interrupted("stopped while a container ran", remedy="go on with: proctor resume RUN")
-        if facts is not None and (elapsed >= budget.kill_at or exceeded()):
-            killed = KillReason.OUTPUT if exceeded() else KillReason.TIME
-            facts = _kill(bench, container, facts, gap)
-            elapsed = clock.now() - began
-            break
-    assert facts.exit is not None
-    # Stepped by whom does not matter: an engine mounts our folders, so it lives by the same clock.
-    stepped = abs(_wall() - clock.now() - wall) > _SLOW_ANSWER
-    told_late = not stepped and _disagree(facts.exit, elapsed) and facts.exit.seconds < elapsed
-    if told_late and (killed is None or facts.exit.code != _BY_US):
-        return _told_late(facts.exit, elapsed, gap, budget)
-    if elapsed < facts.exit.seconds <= elapsed + began - asked:
-        elapsed = facts.exit.seconds  # the answer to start came late
-    return _ended(facts.exit, killed, elapsed, gap, budget)
-
-
-def _check_restart(bench: Bench, ended: Exit) -> None:
-    """An engine that goes down ends its containers first, with these codes, and still answers for a moment."""
-    if ended.code not in _BY_A_RESTART or ended.oom_killed:
-        return
-    deadline = bench.clock.now() + _LAST_ANSWERS
-    while bench.clock.now() < deadline:
-        try:
-            bench.engine.ping()
-        except EngineUnreachable as error:
-            raise HostFault(
-                f"the container ended with {ended.code} and the engine does not answer: it may have been its doing",
-                remedy="see: proctor doctor",
-            ) from error
-        bench.clock.sleep(_LAST_ANSWERS / 20)
-
-
-def _nap(bench: Bench, container: str, until_kill: float) -> None:
-    """Wait until the container has ended, it is time to kill it, or to look again; never a busy loop."""
-    seconds = min(_LONGEST_NAP, max(_SHORTEST_NAP, until_kill))
-    began = bench.clock.now()
-    bench.engine.await_exit(container, seconds=seconds)
-    if bench.clock.now() - began < _SHORTEST_NAP:
-        bench.clock.sleep(_SHORTEST_NAP)
-
-
-def _ended(ended: Exit, killed: KillReason | None, elapsed: float, gap: _Gap, budget: Budget) -> Ended:
-    late = killed is KillReason.TIME or ended.seconds > budget.run_time
-    if not gap.longest:
-        # A program that prints waits for an engine that stands still.
-        if late and gap.slow and ended.seconds - gap.slow <= budget.run_time:
-            raise HostFault(
-                f"the engine kept us waiting for {gap.slow:.1f} s while the job ran, which then was late: it may have "
-                "been the engine's doing",
-                remedy="see: proctor doctor",
-            )
-        notes = (f"the engine kept us waiting for {gap.slow:.1f} s while the job ran",) if gap.slow else ()
-        return Ended(exit=ended, killed=killed, monotonic_seconds=elapsed, notes=notes)
-    if ended.code != 0 or late:
-        raise HostFault(
-            f"the engine did not answer for {gap.longest:.1f} s while the job ran, and the container ended with "
-            f"{ended.code}: it may have been the engine's doing",
-            remedy="see: proctor doctor",
-        )
-    note = f"the engine did not answer for {gap.longest:.1f} s while the job ran; its own record of the run time counts"
-    return Ended(exit=ended, killed=None, monotonic_seconds=ended.seconds, notes=(note,))
-
-
-def _disagree(ended: Exit, elapsed: float) -> bool:
-    usage = Usage(engine_seconds=ended.seconds, monotonic_seconds=elapsed, output_bytes=0, alone=True)
-    return clocks_disagree(usage)
-
-
-def _told_late(ended: Exit, elapsed: float, gap: _Gap, budget: Budget) -> Ended:
-    """No clock was stepped, and by the engine's own record the container had ended long before we heard of it."""
-    late = _ended(ended, None, ended.seconds, gap, budget)
-    if ended.code != 0:
-        raise HostFault(
-            f"the engine told only after {elapsed:.1f} s that the container had ended with {ended.code} after "
-            f"{ended.seconds:.1f} s: it may have been the engine's doing",
-            remedy="see: proctor doctor",
-        )
-    note = f"the engine told of the end {elapsed - ended.seconds:.1f} s late; its own record of the run time counts"
-    return replace(late, notes=late.notes or (note,))
-
-
-def _kill(bench: Bench, container: str, facts: ContainerFacts, gap: _Gap) -> ContainerFacts:
-    """End a container: by the engine, then, as root, by its process id, then not at all."""
-    for by_engine in (True, False):
-        if by_engine:
-            with contextlib.suppress(EngineUnreachable):
-                bench.engine.kill(container)
-        else:
-            _log.warning("the engine did not end container %s; killing its process %d", facts.name, facts.pid)
-            _kill_process(facts)
-        deadline = bench.clock.now() + KILL_PATIENCE
-        while bench.clock.now() < deadline:
-            seen = _look(bench.engine, container, bench.clock, gap)
-            if seen is not None and seen.exit is not None and seen.state in ("exited", "dead"):
-                return seen
-            bench.clock.sleep(_SHORTEST_NAP)
-    raise HostFault(
-        "the container did not end when it was killed",
-        where=facts.name,
-        remedy="restart the engine, then: proctor resume RUN",
-    )
-
-
-def _end_now(bench: Bench, container: str) -> None:
-    """End a container that writes more than it may, without the engine's delay; whether it ended is seen elsewhere."""
-    with contextlib.suppress(HostFault, EngineRefusal):
-        if (facts := bench.engine.inspect(container)) is not None:
-            _kill_process(facts)
-            bench.engine.kill(container)
-
-
-def _kill_process(facts: ContainerFacts) -> None:
-    """SIGKILL to the container's first process, where it is certain that it is that process."""
-    try:
-        cgroup = Path(f"/proc/{facts.pid}/cgroup").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return
-    if facts.pid and facts.id in cgroup:
-        with contextlib.suppress(OSError):
-            os.kill(facts.pid, signal.SIGKILL)
 
 
 def _keep_log(engine: Engine, container: str, path: Path, max_bytes: int) -> bool:

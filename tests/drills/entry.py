@@ -134,7 +134,7 @@ def hurry(seconds: float, back_off: float) -> None:
 
         return wrapped
 
-    _set("runner.execute", "PATIENCE", seconds)
+    _set("runner.follow", "PATIENCE", seconds)
     _set("runner.pipeline.attempts", "_BACK_OFF", back_off)
     _wrap("runner.engine.docker_client", "Client.send", sends)
     signal.signal(signal.SIGUSR1, tell)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from runner import execute
+from runner import follow
 from runner.engine import ContainerFacts
 from runner.engine.docker import DockerEngine, connect
 from runner.pipeline.evaluate import evaluate
@@ -47,7 +47,7 @@ def test_a_stepped_clock_changes_no_verdict(
     engine = _stepped(scene.daemon.url, step)
     began = time.monotonic()
     # So is ours, which is the same; a step a second steps it while each container runs.
-    monkeypatch.setattr(execute, "_wall", lambda: time.time() + step * (time.monotonic() - began))
+    monkeypatch.setattr(follow, "_wall", lambda: time.time() + step * (time.monotonic() - began))
     request = EvaluateRequest(
         challenge=arguments[1], data=scene.data, out=out, flags={}, seed=5,
         submissions=scene.folder / given["--submissions"], settings_file=scene.folder / given["--settings"],

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from runner import execute
+from runner import follow
 from tests.drills.daemon import until
 from tests.drills.entry import STAGES
 from tests.drills.scene import (
@@ -107,7 +107,7 @@ def test_a_second_ctrl_c_ends_it_at_once_and_clean_removes_the_rest(scene: Scene
             assert play.process.poll() is None
             play.interrupt()
             # The engine stands still, so whoever waited for it would wait on.
-            ran = play.wait_holding(seconds=execute.PATIENCE)
+            ran = play.wait_holding(seconds=follow.PATIENCE)
     assert ran.code == -signal.SIGINT
     assert scene.words(out) == {("first", "01"): ACCEPTED}
     assert {line.split()[0] for line in scene.leftovers()} == {"container", "mount", "path"}
