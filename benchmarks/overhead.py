@@ -85,7 +85,7 @@ def _challenge(folder: Path) -> Iterator[tuple[LoadedChallenge, Case]]:
 
 _TIMED = (
     (execute, "lay_out", "lay out the view"),
-    (execute, "_watch", "watch (engine's own time to end included)"),
+    (execute, "follow", "follow (engine's own time to end included)"),
     (execute, "_keep_log", "keep the log"),
     (mounts, "mount_new", "make and mount the output"),
     (mounts, "unmount", "unmount the output"),

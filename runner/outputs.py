@@ -24,6 +24,9 @@ from runner.tally import Tally
 
 _BLOCK = 1 << 20
 _MAX_ENTRIES = 10_000
+_LARGE_WRITE = 1 << 20
+"""Bytes programs write at a time; a file system can refuse such a write with less than that left."""
+
 _UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".swp")
 _PAGE = 4096
 """What a file system in memory gives out at a time."""
@@ -214,8 +217,9 @@ class LoopPlace(_HeldPlace):
         """Take the expected file out; only after the container is dead."""
         self.require_room()
         room = os.statvfs(self._folder)
-        # A large write that does not fit takes only a part of what was left, so not the last block is asked for.
-        full = room.f_bavail <= room.f_blocks // 64 or room.f_ffree == 0
+        # A large write that does not fit takes only a part of what was left, or nothing of it.
+        left = max(room.f_blocks // 64, min(_LARGE_WRITE // room.f_frsize, room.f_blocks // 8))
+        full = room.f_bavail <= left or room.f_ffree == 0
         return take_file(self._folder, name, target, cap=self._cap, full=full)
 
     def require_room(self) -> None:

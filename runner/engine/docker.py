@@ -54,6 +54,7 @@ _IMPORT_SECONDS = 900.0
 _REMOVAL_SECONDS = 20.0
 _PING_SECONDS = 10.0
 _POLL_SECONDS = 0.02
+_LONGEST_LINE = 1 << 16
 # Docker's log stream: one byte of stream number, three of nothing, four of length.
 _FRAME_HEADER = struct.Struct(">BxxxL")
 
@@ -171,12 +172,18 @@ class DockerEngine:
                 forcerm=True,
                 decode=True,
             )
+            pending = ""
             for entry in client.entries(stream):
-                if error := answers.stream_error(entry):
+                # A program's output comes as it was written, not by the line.
+                *lines, pending = (pending + answers.text(entry, "stream")).split("\n")
+                error = answers.stream_error(entry)
+                if error or len(pending) > _LONGEST_LINE:
+                    lines, pending = [*lines, pending], ""
+                for line in filter(None, lines):
+                    log(line)
+                if error:
                     raise refusal(RefusalPhase.BUILD, error.strip())
                 built = answers.built_id(entry) or built
-                if line := answers.text(entry, "stream").rstrip("\n"):
-                    log(line)
         return self.image(built or reference).id
 
     def remove_image(self, reference: str) -> None:

@@ -5,6 +5,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -17,7 +18,7 @@ from runner.engine import FileFacts, FileKind
 from runner.engine.fake import FakeEngine
 from runner.errors import HostFault
 from runner.job import Intake, IntakeRefusal, NameKind
-from runner.outputs import HOLDER_MOUNT, VolumePlace, holder_spec, kind_of_name, take_file, volume_place
+from runner.outputs import HOLDER_MOUNT, LoopPlace, VolumePlace, holder_spec, kind_of_name, take_file, volume_place
 
 MIB = 1 << 20
 NAME = "n.csv"
@@ -400,3 +401,28 @@ class TestOtherNames:
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "x").symlink_to(tmp_path)
         assert take_file(tmp_path / "out", NAME, tmp_path / "1", cap=9, full=False).other_names == (NameKind.OTHER,)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "free", "inodes", "full"),
+    [
+        (2040, 255, 9, True), (2040, 207, 9, True), (2040, 256, 9, False), (2040, 2040, 0, True),
+        (51_200, 800, 9, True), (51_200, 801, 9, False), (256, 32, 9, True), (256, 33, 9, False),
+    ],
+)  # fmt: skip
+def test_a_loop_is_full_where_a_large_write_no_longer_fits(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    make_budget: Callable[..., Budget],
+    blocks: int,
+    free: int,
+    inodes: int,
+    full: bool,
+) -> None:
+    (tmp_path / "image").write_bytes(b"")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / NAME).write_bytes(b"x")
+    room = SimpleNamespace(f_blocks=blocks, f_bavail=free, f_ffree=inodes, f_frsize=4096)
+    monkeypatch.setattr("runner.outputs.os.statvfs", lambda _folder: room)
+    place = LoopPlace(tmp_path / "image", tmp_path / "out", make_budget())
+    assert place.take(NAME, tmp_path / "taken").full is full

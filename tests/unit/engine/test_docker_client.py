@@ -257,6 +257,19 @@ def test_pull_that_grows_too_large_is_given_up(daemon: Daemon, engine: DockerEng
     assert engine.pull("a:1", deadline=5, progress=lambda _: None).id == "sha256:ab"
 
 
+def test_a_builds_output_is_told_by_the_line_however_it_comes(
+    daemon: Daemon, engine: DockerEngine, tmp_path: Path
+) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM x\n")
+    pieces = ["Step 1/1 : FROM x\n", "se", "es ", "['lo']\n", "\n", "a\nb", "x" * 70_000, "end"]
+    entries = [json.dumps({"stream": piece}).encode() for piece in pieces]
+    daemon.answer = lambda connection, _: chunked(connection, *entries, b'{"error": "no "}', b"")
+    lines: list[str] = []
+    with pytest.raises(EngineRefusal, match="no$"):
+        engine.build(tmp_path, reference="x:1", arguments={}, deadline=5, log=lines.append)
+    assert lines == ["Step 1/1 : FROM x", "sees ['lo']", "a", "b" + "x" * 70_000, "end"]
+
+
 def _user(folder: Path, monkeypatch: pytest.MonkeyPatch, settings: object) -> None:
     """Let Docker's settings of the user be these."""
     folder.mkdir(exist_ok=True)
