@@ -265,7 +265,7 @@ def test_a_builds_output_is_told_by_the_line_however_it_comes(
     entries = [json.dumps({"stream": piece}).encode() for piece in pieces]
     daemon.answer = lambda connection, _: chunked(connection, *entries, b'{"error": "no "}', b"")
     lines: list[str] = []
-    with pytest.raises(EngineRefusal, match="no$"):
+    with pytest.raises(EngineRefusal, match=r"no$"):
         engine.build(tmp_path, reference="x:1", arguments={}, deadline=5, log=lines.append)
     assert lines == ["Step 1/1 : FROM x", "sees ['lo']", "a", "b" + "x" * 70_000, "end"]
 
