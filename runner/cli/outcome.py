@@ -8,7 +8,7 @@ from runner.cli.screen import ProgressScreen, board_table, console, error_consol
 from runner.errors import HostFault, Interrupted
 from runner.pipeline.check import Stage, StageState, without_run
 from runner.pipeline.evaluate import Finished
-from runner.pipeline.events import Event, HostFailed, Observer, Step
+from runner.pipeline.events import Event, HostFailed, Notice, Observer, Step
 from runner.pipeline.publish import standings_value
 
 
@@ -54,6 +54,8 @@ def checking(stop: threading.Event, *, quiet: bool) -> Iterator[tuple[Observer, 
         def observe(event: Event) -> None:
             if spinner is not None and isinstance(event, Step):
                 spinner.update(safe(event.text))
+            if isinstance(event, Notice):
+                err.print(f"[dim]note[/] {safe(event.text)}")
             if isinstance(event, HostFailed):
                 rest = "tried again" if event.again else "given up"
                 err.print(f"[yellow]host[/] case {safe(event.case)}: {safe(without_run(event.text))}; {rest}")

@@ -193,7 +193,7 @@ def check(
                 settings,
                 gpus=wanted,
                 stop=stop,
-                observe=lambda event: observe(event) if isinstance(event, Step) else None,
+                observe=observe,
                 policy=loaded.challenge.policy,
             )
         )

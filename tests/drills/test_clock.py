@@ -60,5 +60,5 @@ def test_a_stepped_clock_changes_no_verdict(
     outcome = scene.outcomes(out)["first", "02"]
     assert (outcome.verdict.word.value, outcome.verdict.blame.value) == ACCEPTED
     assert outcome.seconds is not None
-    assert 0 < outcome.seconds < LIMIT
+    assert 0 <= outcome.seconds < LIMIT  # 0: the engine's clock went back, by less than is told apart from nothing
     assert scene.leftovers() == []
