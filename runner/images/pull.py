@@ -91,6 +91,11 @@ FAULTS = (
         remedy="push the image again",
     ),
     Fault(
+        name="partial", marks=_marks(r"unknown blob", r"blob unknown"),
+        blame=Blame.PARTICIPANT, tries=3, what="the registry has only a part of it",
+        remedy="push the image again",
+    ),
+    Fault(
         name="missing", marks=_marks(r"manifest unknown", r"name unknown", r"not found$", r"repository does not exist"),
         blame=Blame.PARTICIPANT, tries=1, what="the registry has no such image",
         remedy="check the name and the tag, and push the image",
@@ -200,7 +205,7 @@ def pull_image(
             raise _too_large(reference, f"{show_bytes(error.size)} of packed layers or more", limit) from error
         except Overdue as error:
             raise HostFault(
-                f"image {quoted(reference)} could not be had within {patience.deadline:g} s: the registry is too slow",
+                f"image {_shown(reference)} could not be had within {patience.deadline:g} s: the registry is too slow",
                 where=where,
                 remedy=f"give it longer with pull_deadline, {_RESUME}",
             ) from error
@@ -220,9 +225,13 @@ def pull_image(
         return pulled
 
 
+def _shown(reference: str) -> str:
+    return quoted(reference, most=300)
+
+
 def _too_large(reference: str, size: str, limit: int) -> Unusable:
     return Unusable(
-        f"image {quoted(reference)} is too large: {size}; {show_bytes(limit)} are allowed here",
+        f"image {_shown(reference)} is too large: {size}; {show_bytes(limit)} are allowed here",
         remedy="make the image smaller, or ask the organisers for a higher ceiling.image_size",
     )
 
@@ -230,7 +239,7 @@ def _too_large(reference: str, size: str, limit: int) -> Unusable:
 def _told(fault: Fault, reference: str, error: EngineRefusal | EngineUnreachable, tried: int, where: str) -> Exception:
     said = error.message if isinstance(error, EngineRefusal) else error.what
     times = f", {tried} times" if tried > 1 else ""
-    what = f"image {quoted(reference)}: {fault.what} (the engine says{times}: {quoted(said, most=300)})"
+    what = f"image {_shown(reference)}: {fault.what} (the engine says{times}: {quoted(said, most=300)})"
     match fault.blame:
         case Blame.PARTICIPANT:
             return Unusable(what, remedy=fault.remedy)

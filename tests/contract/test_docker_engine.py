@@ -157,7 +157,7 @@ def test_build_has_no_network_where_none_is_given_and_keeps_to_its_memory(
     # Never twice the same: what is cached prints nothing.
     sees = f'RUN python3 -c "{_HOSTS}" # {docker_bench.name()}'
     holds = 'RUN [ -z "$PROGRAM" ] || python3 -c "$PROGRAM"'
-    (tmp_path / "Dockerfile").write_text(f"FROM proctor-base:1\nARG PROGRAM\n{sees}\n{holds}\n")
+    (tmp_path / "Dockerfile").write_text(f"FROM proctor-base:1\nARG PROGRAM\n{holds}\n{sees}\n")
 
     def build(program: str, network: str, memory: int) -> list[str]:
         lines: list[str] = []

@@ -288,9 +288,9 @@ def test_pull_goes_with_the_users_own_credentials_for_that_registry_only(
     daemon: Daemon, engine: DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = base64.b64encode(b"me:my-secret").decode()
-    _user(tmp_path / "user", monkeypatch, {"auths": {"r.example:5000": {"auth": token}}})
+    _user(tmp_path / "user", monkeypatch, {"auths": {"127.0.0.1:5000": {"auth": token}}})
     daemon.answer = lambda connection, _: say(connection, 500, {"message": "no"})
-    for reference in ("r.example:5000/a:1", "other.example/a:1"):
+    for reference in ("127.0.0.1:5000/a:1", "localhost:5001/a:1"):
         with pytest.raises(EngineRefusal):
             engine.pull(reference, deadline=5, progress=lambda _: None)
     mine, other = _sent(daemon)
@@ -303,9 +303,9 @@ def test_pull_goes_with_the_users_own_credentials_for_that_registry_only(
 def test_credentials_that_cannot_be_read_are_told_without_what_they_say(
     daemon: Daemon, engine: DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _user(tmp_path / "user", monkeypatch, {"auths": {"r.example": {"auth": "not base64: my-secret"}}})
+    _user(tmp_path / "user", monkeypatch, {"auths": {"127.0.0.1:5001": {"auth": "not base64: my-secret"}}})
     with pytest.raises(EngineRefusal, match="credentials: they cannot be read") as caught:
-        engine.pull("r.example/a:1", deadline=5, progress=lambda _: None)
+        engine.pull("127.0.0.1:5001/a:1", deadline=5, progress=lambda _: None)
     assert "my-secret" not in str(caught.value)
     assert "my-secret" not in str(caught.value.__cause__)
 
@@ -331,7 +331,11 @@ def test_nothing_there_is_told_with_what_was_tried(tmp_path: Path, monkeypatch: 
 def test_credentials_that_cannot_be_read_are_told_with_the_file_to_mend(
     daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for auths in ({"r.example": {"auth": "not base64: my-secret"}}, {"r.example": {"auth": "YQ=="}}, {"r.example": 7}):
+    for auths in (
+        {"127.0.0.1:5001": {"auth": "not base64: my-secret"}},
+        {"127.0.0.1:5001": {"auth": "YQ=="}},
+        {"127.0.0.1:5001": 7},
+    ):
         _user(tmp_path / "user", monkeypatch, {"auths": auths})
         with pytest.raises(HostUnfit, match="credentials: they cannot be read") as unfit:
             connect(str(daemon.path))

@@ -32,6 +32,7 @@ RECORDED = [
     ("Repository name cannot contain a scheme (https://x)", "reference", Blame.ORGANISER),
     (f"manifest verification failed for digest {DIGEST}", "spoilt", Blame.PARTICIPANT),
     (f"filesystem layer verification failed for digest {DIGEST}", "spoilt", Blame.PARTICIPANT),
+    ("error pulling image configuration: download failed after attempts=1: unknown blob", "partial", Blame.PARTICIPANT),
     (f"manifest for {NAME}:1 not found: manifest unknown: manifest unknown", "missing", Blame.PARTICIPANT),
     ("manifest unknown: manifest unknown", "missing", Blame.PARTICIPANT),
     ("name unknown: repository name not known to registry", "missing", Blame.PARTICIPANT),
@@ -42,7 +43,7 @@ RECORDED = [
     ("received unexpected HTTP status: 500 Internal Server Error", "outage", Blame.HOST),
     ("received unexpected HTTP status: 503 Service Unavailable", "outage", Blame.HOST),
     (f"{GET}dial tcp 127.0.0.1:5000: connect: connection refused", "outage", Blame.HOST),
-    (f"{GET}dial tcp: lookup registry.example: no such host", "outage", Blame.HOST),
+    (f"{GET}dial tcp: lookup localhost: no such host", "outage", Blame.HOST),
     (f"{GET}net/http: request canceled while waiting for connection (Client.Timeout exceeded)", "outage", Blame.HOST),
     (f"{GET}net/http: TLS handshake timeout", "outage", Blame.HOST),
     ("error parsing HTTP 404 response body: invalid character '<' looking for beginning of value", "outage",
@@ -61,8 +62,8 @@ def test_whose_doing_it_is(message: str, name: str, blame: Blame) -> None:
 
 @pytest.mark.parametrize(
     "reference",
-    ["r.example/unauthorized:1", "r.example/x:toomanyrequests", "r.example/manifest unknown", "denied/team",
-     f"r.example/denied@{DIGEST}"],
+    ["127.0.0.1:5001/unauthorized:1", "127.0.0.1:5001/x:toomanyrequests", "127.0.0.1:5001/manifest unknown",
+     "denied/team", f"127.0.0.1:5001/denied@{DIGEST}"],
 )  # fmt: skip
 def test_a_name_decides_nothing(reference: str) -> None:
     repository = reference.partition("@")[0].rpartition(":")[0] or reference.partition("@")[0]

@@ -40,14 +40,14 @@ class Host:
     def bring(self, name: str, *, size: int = 30 * GIB) -> str:
         """Pull an image in a run of its own, a minute after the last; its ID."""
         digest = f"sha256:{sha256(name.encode())}"
-        reference = f"r.example/{name}@{digest}"
+        reference = f"127.0.0.1:5001/{name}@{digest}"
         facts = {"id": f"sha256:{sha256(digest.encode())}", "repo_digests": (reference,), "size": size}
-        self.engine.add_remote(f"r.example/{name}:1", lambda _: 0, **facts)  # type: ignore[arg-type]
+        self.engine.add_remote(f"127.0.0.1:5001/{name}:1", lambda _: 0, **facts)  # type: ignore[arg-type]
         self.engine.add_remote(reference, lambda _: 0, **facts)  # type: ignore[arg-type]
         self.now += 60
         with self.room() as room:
             terms = Terms(deadline=10, clock=SimulatedClock(), room=room)
-            found = pin(self.engine, f"r.example/{name}:1", base=self.folder, terms=terms, progress=lambda _: None)
+            found = pin(self.engine, f"127.0.0.1:5001/{name}:1", base=self.folder, terms=terms, progress=lambda _: None)
             assert isinstance(found, PinnedImage)
             return found.id
 
@@ -118,13 +118,13 @@ def test_what_we_did_not_bring_stays(host: Host) -> None:
     """A local image, and one that was there when we pulled it."""
     local = host.engine.add_image("mine:1", lambda _: 0, id=f"sha256:{'1' * 64}", size=GIB)
     there = f"sha256:{'2' * 64}"
-    reference = f"r.example/there@sha256:{'3' * 64}"
+    reference = f"127.0.0.1:5001/there@sha256:{'3' * 64}"
     for put in (host.engine.add_image, host.engine.add_remote):
-        put("r.example/there:1", lambda _: 0, id=there, size=GIB, repo_digests=(reference,))
+        put("127.0.0.1:5001/there:1", lambda _: 0, id=there, size=GIB, repo_digests=(reference,))
     host.engine.add_remote(reference, lambda _: 0, id=there, size=GIB, repo_digests=(reference,))
     with host.room() as room:
         terms = Terms(deadline=10, clock=SimulatedClock(), room=room)
-        for source in ("mine:1", "docker://r.example/there:1"):
+        for source in ("mine:1", "docker://127.0.0.1:5001/there:1"):
             pin(host.engine, source, base=host.folder, terms=terms, progress=lambda _: None)
     tight(host)
     assert host.held(local, there) == [True, True]
@@ -136,9 +136,9 @@ def test_what_we_did_not_bring_stays(host: Host) -> None:
 def test_what_cannot_be_had_again_stays(host: Host, change: str) -> None:
     image = host.bring("a")
     digest = f"sha256:{sha256(b'a')}"
-    reference = f"r.example/a@{digest}"
+    reference = f"127.0.0.1:5001/a@{digest}"
     if change == "other digest":
-        host.engine.add_remote(reference, lambda _: 0, id=image, repo_digests=("r.example/a@sha256:other",))
+        host.engine.add_remote(reference, lambda _: 0, id=image, repo_digests=("127.0.0.1:5001/a@sha256:other",))
     elif change == "gone":
         del host.engine._registry[reference]
     else:

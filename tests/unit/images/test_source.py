@@ -72,15 +72,15 @@ class TestPin:
         assert self.pinned(engine, here, tmp_path).kind is SourceKind.LOCAL
 
     def test_a_registrys_image_is_pulled_and_its_digest_kept(self, engine: FakeEngine, tmp_path: Path) -> None:
-        digests = (f"other@{DIGEST}", f"another-registry.example/team@{DIGEST}", f"registry.example/team@{DIGEST}")
-        there = engine.add_remote("registry.example/team:1", lambda _: 0, repo_digests=digests)
+        digests = (f"other@{DIGEST}", f"x127.0.0.1:5003/team@{DIGEST}", f"127.0.0.1:5003/team@{DIGEST}")
+        there = engine.add_remote("127.0.0.1:5003/team:1", lambda _: 0, repo_digests=digests)
         told: list[str] = []
-        pinned = self.pinned(engine, "registry.example/team:1", tmp_path, told)
-        assert (pinned.kind, pinned.id, told) == (SourceKind.REGISTRY, there, ["Pulling from registry.example/team"])
-        assert pinned.origin == f"registry.example/team@{DIGEST}"
+        pinned = self.pinned(engine, "127.0.0.1:5003/team:1", tmp_path, told)
+        assert (pinned.kind, pinned.id, told) == (SourceKind.REGISTRY, there, ["Pulling from 127.0.0.1:5003/team"])
+        assert pinned.origin == f"127.0.0.1:5003/team@{DIGEST}"
 
     def test_a_short_name_is_known_in_full(self, engine: FakeEngine, tmp_path: Path) -> None:
-        digests = (f"r.example/xteam/m@{DIGEST}", f"r.example/team/m@{DIGEST}")
+        digests = (f"127.0.0.1:5001/xteam/m@{DIGEST}", f"127.0.0.1:5001/team/m@{DIGEST}")
         engine.add_remote("team/m:1", lambda _: 0, repo_digests=digests)
         assert self.pinned(engine, "team/m:1", tmp_path).origin == digests[1]
 
@@ -162,34 +162,34 @@ class TestPinAgain:
         return pin_again(engine, before, base=base, terms=terms(), progress=lambda _: None, where=WHERE)
 
     def pulled(self, engine: FakeEngine, base: Path) -> PinnedImage:
-        engine.add_remote("x.example/team:1", lambda _: 0, repo_digests=(f"x.example/team@{DIGEST}",))
-        found = pin(engine, "x.example/team:1", base=base, terms=terms(), progress=lambda _: None)
+        engine.add_remote("127.0.0.1:5002/team:1", lambda _: 0, repo_digests=(f"127.0.0.1:5002/team@{DIGEST}",))
+        found = pin(engine, "127.0.0.1:5002/team:1", base=base, terms=terms(), progress=lambda _: None)
         assert isinstance(found, PinnedImage)
         return found
 
     def test_the_engines_own_is_taken_though_the_tag_moved(self, engine: FakeEngine, tmp_path: Path) -> None:
         before = self.pulled(engine, tmp_path)
-        engine.add_image("x.example/team:1", lambda _: 0, id="sha256:moved")
-        engine.add_remote("x.example/team:1", lambda _: 0, id="sha256:moved")
+        engine.add_image("127.0.0.1:5002/team:1", lambda _: 0, id="sha256:moved")
+        engine.add_remote("127.0.0.1:5002/team:1", lambda _: 0, id="sha256:moved")
         assert self.again(engine, before, tmp_path) == before
 
     def test_an_image_that_is_gone_is_pulled_by_its_digest(self, engine: FakeEngine, tmp_path: Path) -> None:
         before = self.pulled(engine, tmp_path)
         engine.remove_image(before.id)
-        engine.add_remote("x.example/team:1", lambda _: 0, id="sha256:moved")
-        engine.add_remote(f"x.example/team@{DIGEST}", lambda _: 0, id=before.id)
+        engine.add_remote("127.0.0.1:5002/team:1", lambda _: 0, id="sha256:moved")
+        engine.add_remote(f"127.0.0.1:5002/team@{DIGEST}", lambda _: 0, id=before.id)
         assert self.again(engine, before, tmp_path) == before
         assert engine.image(before.id).id == before.id
 
     def test_a_digest_that_is_gone_is_told(self, engine: FakeEngine, tmp_path: Path) -> None:
         before = self.pulled(engine, tmp_path)
         engine.remove_image(before.id)
-        engine.add_remote("x.example/team:1", lambda _: 0, id="sha256:moved")
+        engine.add_remote("127.0.0.1:5002/team:1", lambda _: 0, id="sha256:moved")
         with pytest.raises(UsageError) as caught:
             self.again(engine, before, tmp_path)
         assert caught.value.what.startswith(
             f"the image {before.id} that this run began with is no longer on the engine, and cannot be had again: "
-            f"image 'x.example/team@{DIGEST[:59]}"
+            f"image '127.0.0.1:5002/team@{DIGEST}': the registry has no such image"
         )
         assert caught.value.where == WHERE
         assert caught.value.remedy == (

@@ -116,21 +116,21 @@ def test_a_bad_image_is_its_makers_and_the_others_go_on(scene: Scene) -> None:
 def test_a_registry_that_is_down_leaves_a_submission_pending(scene: Scene) -> None:
     for _ in range(7):
         scene.engine.fail_next("pull", EngineRefusal(RefusalPhase.PULL, "connection refused"))
-    entries = scene.pin(("down", "r.example/x:1"), ("good", "good.tar"))
+    entries = scene.pin(("down", "127.0.0.1:5001/x:1"), ("good", "good.tar"))
     assert [entry.submission.submission for entry in entries] == ["good"]
     for outcome in scene.outcomes("down"):
         assert outcome.verdict.pending
-        assert outcome.verdict.sentence.startswith("the host failed, not the submission: image 'r.example/x:1'")
+        assert outcome.verdict.sentence.startswith("the host failed, not the submission: image '127.0.0.1:5001/x:1'")
     # Once the registry is back, the same run takes it.
-    scene.engine.add_remote("r.example/x:1", lambda _: 0)
-    assert len(scene.pin(("down", "r.example/x:1"), ("good", "good.tar"))) == 2
+    scene.engine.add_remote("127.0.0.1:5001/x:1", lambda _: 0)
+    assert len(scene.pin(("down", "127.0.0.1:5001/x:1"), ("good", "good.tar"))) == 2
 
 
 def test_what_the_organisers_must_mend_stops_the_run_and_all_of_it_is_told(scene: Scene) -> None:
     scene.engine.fail_next("pull", EngineRefusal(RefusalPhase.PULL, "unauthorized: authentication required"))
     with pytest.raises(UsageError) as caught:
-        scene.pin(("a", "r.example/x:1"), ("b", "gone.tar"), ("good", "good.tar"))
-    assert caught.value.what.startswith("2 images cannot be had: submission 'a': image 'r.example/x:1'")
+        scene.pin(("a", "127.0.0.1:5001/x:1"), ("b", "gone.tar"), ("good", "good.tar"))
+    assert caught.value.what.startswith("2 images cannot be had: submission 'a': image '127.0.0.1:5001/x:1'")
     assert "submission 'b': there is no image archive" in caught.value.what
     with pytest.raises(UsageError) as caught:
         scene.pin(("b", "gone.tar"))
@@ -160,8 +160,8 @@ def test_another_source_is_another_image_and_what_was_found_of_the_old_one_goes(
 
 def test_the_hosts_ceiling_counts(scene: Scene) -> None:
     scene.limit = 1 << 20
-    scene.engine.add_remote("r.example/x:1", lambda _: 0, size=(1 << 20) + 1)
-    assert scene.pin(("a", "r.example/x:1")) == ()
+    scene.engine.add_remote("127.0.0.1:5001/x:1", lambda _: 0, size=(1 << 20) + 1)
+    assert scene.pin(("a", "127.0.0.1:5001/x:1")) == ()
     assert "1 MiB are allowed here" in scene.outcomes("a")[0].verdict.sentence
 
 
