@@ -17,7 +17,7 @@ AGAIN := $(MAKE)
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 # Each worker has an engine of its own. Three on two processors: drills wait for much of their time.
-DRILLS := -m drill -n 3 --dist worksteal
+DRILLS := tests/drills -n 3 --dist worksteal
 
 .PHONY: help venv engine base demo test check format unit engine-tests drills browser-tests chromium registry-tools runsc bench wheel clean-demo clean
 

@@ -98,9 +98,12 @@ def leftovers(root: Path, observer: Owner) -> tuple[Leftover, ...]:
     found = []
     for record in sorted(root.iterdir()):
         name = _RECORD.fullmatch(record.name)
-        if name is None or not record.is_symlink():
+        if name is None:
             continue
-        text = str(record.readlink())
+        try:
+            text = str(record.readlink())
+        except OSError:  # somebody else swept it meanwhile, or it is no record
+            continue
         if Owner.parse(text) != observer:
             found.append(Leftover(folder=root / name[1], owner=text))
     return tuple(found)

@@ -11,6 +11,7 @@ from runner.engine.helper import HELPER_REFERENCE, helper_image
 from runner.errors import HostUnfit
 from tests.drills.daemon import Daemon, copy_helper, private_daemon
 from tests.drills.scene import ALL_ACCEPTED, BASE, Images, Scene, board, make_challenge, make_data
+from tests.drills.warm import Warm, warm
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +28,13 @@ def daemon() -> Iterator[Daemon]:
         running.api().tag(HELPER_REFERENCE, repository, tag=tag)
         engine.close()
         yield running
+
+
+@pytest.fixture(scope="session")
+def warmed() -> Iterator[Warm]:
+    """What begins commands."""
+    with warm() as begun:
+        yield begun
 
 
 @pytest.fixture(scope="session")
@@ -48,11 +56,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def scene(daemon: Daemon, images: Images, challenge: Path, data: Path, tmp_path: Path) -> Iterator[Scene]:
+def scene(daemon: Daemon, warmed: Warm, images: Images, challenge: Path, data: Path, tmp_path: Path) -> Iterator[Scene]:
     """A fresh scene; the engine answers before and after, and nothing of ours is on it."""
     workspace = tmp_path / "work"
     found = Scene(
-        daemon=daemon, challenge=challenge, data=data, images=images, folder=tmp_path, workspace=workspace
+        daemon=daemon, warm=warmed, challenge=challenge, data=data, images=images, folder=tmp_path, workspace=workspace
     )  # fmt: skip
     assert found.leftovers() == []
     yield found
@@ -70,12 +78,13 @@ def scene(daemon: Daemon, images: Images, challenge: Path, data: Path, tmp_path:
 
 @pytest.fixture(scope="session")
 def undisturbed(
-    daemon: Daemon, images: Images, challenge: Path, data: Path, tmp_path_factory: pytest.TempPathFactory
+    daemon: Daemon, warmed: Warm, images: Images, challenge: Path, data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> str:
     """The leaderboard of a run that nothing disturbed."""
     folder = tmp_path_factory.mktemp("undisturbed")
     scene = Scene(
-        daemon=daemon, challenge=challenge, data=data, images=images, folder=folder, workspace=folder / "work"
+        daemon=daemon, warm=warmed, challenge=challenge, data=data, images=images, folder=folder,
+        workspace=folder / "work",
     )  # fmt: skip
     ran = scene.evaluate(folder / "run")
     assert ran.code == 0, ran.err

@@ -50,7 +50,7 @@ def until(condition: Callable[[], bool], what: str, *, seconds: float = _DEADLIN
     ends = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < ends, f"{what} did not come within {seconds:g} s"
-        time.sleep(0.03)
+        time.sleep(0.05)
 
 
 def processes_naming(text: str) -> dict[int, str]:
@@ -232,9 +232,15 @@ class Daemon:
         until(lambda: not self.processes(), "the end of the private engine's processes")
         for point in mounts.mounted_below(self.folder):
             mounts.unmount(point)
-        shutil.rmtree(self.folder)
+        # The owner's name last: what a test run that is ended here leaves must still be known to be its own.
+        for path in self.folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != "owner":
+                path.unlink()
         for place in (_MEMORY, self.folder.parent):
             (place / self.image.name).unlink(missing_ok=True)
+        shutil.rmtree(self.folder)
         assert mounts.mounted_below(self.folder) == ()
 
 
@@ -265,10 +271,11 @@ def sweep() -> None:
 
 def _sweep() -> None:
     for folder in Path(_PLACE).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            owner = Owner.parse((folder / "owner").read_text())
-            if owner is not None and provably_dead(owner, current_owner()):
-                Daemon(folder).close()
+        if not (folder / "owner").is_file():
+            continue
+        owner = Owner.parse((folder / "owner").read_text())
+        if owner is not None and provably_dead(owner, current_owner()):
+            Daemon(folder).close()
 
 
 @contextlib.contextmanager

@@ -12,11 +12,12 @@ import importlib
 import os
 import shutil  # noqa: F401  it looks at os.unlink when it is loaded, and must not see ours
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from runner.cli.boundary import run_cli
 
 
 class Stage(NamedTuple):
@@ -140,11 +141,10 @@ def hurry(seconds: float, back_off: float) -> None:
     signal.signal(signal.SIGUSR1, tell)
 
 
-if __name__ == "__main__":
+def run(arguments: list[str]) -> int:
+    """Run ``proctor``, as the environment says; its exit code."""
     if "DRILL_STAGE" in os.environ:
         arm(os.environ["DRILL_STAGE"], int(os.environ["DRILL_SIGNAL"]))
     if "DRILL_PATIENCE" in os.environ:
         hurry(float(os.environ["DRILL_PATIENCE"]), float(os.environ["DRILL_BACK_OFF"]))
-    from runner.cli.boundary import run_cli
-
-    sys.exit(run_cli(sys.argv[1:]))
+    return run_cli(arguments)

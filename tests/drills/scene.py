@@ -15,11 +15,9 @@ import re
 import secrets
 import shutil
 import signal
-import subprocess
-import sys
 import tarfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +30,7 @@ from runner.judge import CaseOutcome
 from runner.ownership import LABEL_OWNER
 from runner.store import read_value
 from tests.drills.daemon import Daemon, until
+from tests.drills.warm import Process, Warm
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = "proctor-base:1"
@@ -181,7 +180,7 @@ class Ran:
 class Play:
     """A command under way, in a process group of its own."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     out: Path
     scene: "Scene"
     said: Path
@@ -221,6 +220,7 @@ class Scene:
     """A drill's place: the private engine, a workspace, a folder."""
 
     daemon: Daemon
+    warm: Warm
     challenge: Path
     data: Path
     images: Mapping[str, str]
@@ -230,9 +230,7 @@ class Scene:
     @property
     def environment(self) -> dict[str, str]:
         """What commands run in: no settings of the person who runs the tests."""
-        # Without compiled modules, each of a hundred processes takes half a second longer to begin.
-        foreign = ("PROCTOR_", "DOCKER_", "PYTHONDONTWRITEBYTECODE")
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PROCTOR_", "DOCKER_"))}
         return kept | {
             "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": "/nonexistent", "DOCKER_HOST": self.daemon.url,
             "PROCTOR_WORKSPACE": str(self.workspace),
@@ -273,13 +271,11 @@ class Scene:
         """Start a command; with a stage, one that sends itself a signal there; with patience, of so many seconds."""
         drill = {"DRILL_STAGE": stage, "DRILL_SIGNAL": str(int(number))} if stage else {}
         drill |= {"DRILL_PATIENCE": str(patience), "DRILL_BACK_OFF": str(back_off)} if patience else {}
-        program = [str(ROOT / "tests/drills/entry.py")] if drill else ["-m", "runner.cli"]
         said = self.folder / f"said-{secrets.token_hex(4)}"
-        with said.with_suffix(".out").open("wb") as printed, said.with_suffix(".err").open("wb") as errors:
-            process = subprocess.Popen(
-                [sys.executable, *program, *arguments], stdin=subprocess.DEVNULL, stdout=printed, stderr=errors,
-                env=self.environment | drill, start_new_session=True,
-            )  # fmt: skip
+        process = self.warm.begin(
+            list(arguments), environment=self.environment | drill, out=said.with_suffix(".out"),
+            err=said.with_suffix(".err"),
+        )  # fmt: skip
         return Play(process, out, self, said)
 
     def evaluate(self, out: Path, *names: str, **images: str) -> Ran:
@@ -302,10 +298,18 @@ class Scene:
     @contextlib.contextmanager
     def held(self, play: Play, *, containers: int = 1) -> Iterator[None]:
         """Whatever happens once a command's programs hold; at the end it is ended."""
+        with play.process:
+            self.wait_holding(lambda: play.process.poll() is None, containers=containers, told=lambda: play.err)
+            yield
+
+    def wait_holding(
+        self, alive: Callable[[], bool], *, containers: int = 1, told: Callable[[], str] = lambda: ""
+    ) -> None:
+        """Wait until so many programs hold."""
         api = self.daemon.api()
 
         def hold() -> bool:
-            assert play.process.poll() is None, play.err
+            assert alive(), told()
             try:
                 running = api.containers(filters={"label": LABEL_OWNER, "status": "running"})
                 return sum(api.logs(container["Id"]).endswith(_HOLDING) for container in running) == containers
@@ -314,13 +318,8 @@ class Scene:
                     raise
                 return False
 
-        try:
-            until(hold, f"{containers} programs that hold")
-            yield
-        finally:
-            api.close()
-            with play.process:
-                play.process.kill()
+        until(hold, f"{containers} programs that hold")
+        api.close()
 
     def let_go(self) -> None:
         """Let all programs go that hold now."""
@@ -335,7 +334,7 @@ class Scene:
         over = threading.Event()
 
         def let_go() -> None:
-            while not over.wait(0.02):
+            while not over.wait(0.05):
                 self.let_go()
 
         with ThreadPoolExecutor(max_workers=1) as pool:

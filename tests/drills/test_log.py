@@ -41,10 +41,14 @@ def test_a_flooded_log_neither_stalls_the_engine_nor_fills_its_disk(scene: Scene
 
 
 def test_a_stranger_who_attaches_and_does_not_read_costs_no_verdict(scene: Scene) -> None:
-    """Docker freezes for everybody until that reader goes (moby #41827): to us it is an engine that stands still."""
+    """The program waits for that reader, and Docker, told to kill it, freezes for everybody (moby #41827).
+
+    To us it is an engine that stands still.
+    """
     out = scene.folder / "run"
     api = scene.daemon.api()
-    with scene.running(out, "chatty", set_={"host_retries": "0"}, patience=1.5) as play:
+    settings = {"host_retries": "0", "ceiling.run_time": "5 s"}
+    with scene.running(out, "chatty", set_=settings, patience=1.5) as play:
         before = finished_files(out)
         (container,) = scene.containers("running")
         reader = api.attach_socket(container, params={"stdout": 1, "stream": 1})

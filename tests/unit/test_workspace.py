@@ -166,6 +166,7 @@ def test_a_folder_that_cannot_be_deleted_stays_recorded(tmp_path: Path, monkeypa
     monkeypatch.undo()
     discard_workspace(folder)
     assert list(tmp_path.iterdir()) == []
+    discard_workspace(folder)  # another runner was quicker
 
 
 def test_discarding_what_is_not_there_is_silent(tmp_path: Path) -> None:
