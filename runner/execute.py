@@ -86,6 +86,7 @@ class Bench:
         zones: The processors' energy counters, where they can be read.
         seccomp: A profile in place of the engine's own; None: the engine's.
         policy: What every container of the run is held to.
+        engine_room: Says how many bytes are free on the engine's disk; None where this host cannot see it.
         processors: Whole ones for each job; None: a quota of all.
         cleaner: Puts a job's things away while its files are read; None: at once.
     """
@@ -103,6 +104,7 @@ class Bench:
     zones: tuple[EnergyZone, ...] = ()
     seccomp: str | None = None
     policy: Policy = STRICT
+    engine_room: Callable[[], int | None] = lambda: None
     processors: ProcessorPool | None = None
     cleaner: Cleaner | None = None
 
@@ -276,7 +278,11 @@ def _run_container(
             _require_limits(bench.engine, container, spec)
             kill = functools.partial(end_now, bench.engine, container)
             stack.enter_context(place.watching(kill))
-            tree = None if spec.read_only else OwnTree(bench.engine, container, most=job.budget.tmp)
+            tree = (
+                None
+                if spec.read_only
+                else OwnTree(bench.engine, container, most=job.budget.tmp, free=bench.engine_room)
+            )
             if tree is not None:
                 stack.enter_context(tree.watching(kill))
             watch = stack.enter_context(_watching(bench, gpus, container))

@@ -3,12 +3,12 @@
 Whatever the image says of itself (USER, VOLUME, HEALTHCHECK, ENV, labels) can make this stricter or change nothing.
 """
 
-import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.engine import Bind, ContainerSpec, ImageFacts, LogLimit, Tmpfs, VolumeMount
+from runner.engine.paths import plain_path
 from runner.gpu import access
 from runner.job import Job
 from runner.policy import Policy, Processors
@@ -71,16 +71,11 @@ def _environment(policy: Policy, job: Job, image: ImageFacts, seat: Seat) -> dic
 
 def _cover(policy: Policy, image: ImageFacts, job: Job) -> tuple[Tmpfs, ...]:
     """A small tmpfs over each VOLUME: it would otherwise be a hole to the host's disk without a limit."""
-    ours = {_clean(job.input_mount), _clean(job.output_mount), "/tmp"}  # noqa: S108
+    ours = {plain_path(job.input_mount), plain_path(job.output_mount), "/tmp"}  # noqa: S108
     return tuple(
         Tmpfs(target=path, size=policy.cover_bytes, inodes=policy.cover_inodes, mode=0o1777, executable=False)
-        for path in sorted({_clean(volume) for volume in image.volumes} - ours)
+        for path in sorted({plain_path(volume) for volume in image.volumes} - ours)
     )
-
-
-def _clean(path: str) -> str:
-    """A path as the engine will understand it: ``/data/outputs/`` would otherwise be a second place, over ours."""
-    return posixpath.normpath("/" + path.lstrip("/"))
 
 
 def container_spec(*, policy: Policy, job: Job, image: ImageFacts, seat: Seat) -> ContainerSpec:

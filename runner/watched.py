@@ -6,15 +6,16 @@ folder: only the disk's free room shows it, and that is the host's, so the conta
 """
 
 import contextlib
+import functools
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from runner.beside import beside
 from runner.budget import Budget
 from runner.errors import HostFault
 from runner.job import Intake
@@ -53,16 +54,10 @@ class WatchedPlace:
             HostFault: The disk has no room to spare; the container was killed for it.
             OSError: The folder could not be looked at; the container was killed for it.
         """
-        over = threading.Event()
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="watch") as pool:
-            watch = pool.submit(self._watch, over, kill)
-            try:
-                yield
-            finally:
-                over.set()
-            watch.result()
+        with beside(functools.partial(self._watch, kill), name="watch"):
+            yield
 
-    def _watch(self, over: threading.Event, kill: Callable[[], None]) -> None:
+    def _watch(self, kill: Callable[[], None], over: threading.Event) -> None:
         pause = 0.0
         while not over.wait(pause):
             began = time.monotonic()

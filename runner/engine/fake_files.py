@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from runner.engine.contract import FileFacts, FileKind
+from runner.engine.paths import plain_path
 
 _HOPS = 40
 
@@ -41,7 +42,7 @@ class FakeTree:
 
     def at(self, path: str, *, max_bytes: int) -> FileFacts | None:
         """What lies at a path; links on the way are followed, one at its end is not."""
-        found = self._at(posixpath.normpath("/" + path.lstrip("/")), _HOPS)
+        found = self._at(plain_path(path), _HOPS)
         if found is None or found.kind is not FileKind.FILE:
             return found
         return replace(found, content=found.content[:max_bytes])
@@ -67,7 +68,7 @@ def tree_of(tar: bytes) -> FakeTree:
     try:
         with tarfile.open(fileobj=io.BytesIO(tar), mode="r:") as opened:
             for member in opened:
-                files[posixpath.normpath("/" + member.name.lstrip("/"))] = _fact(opened, member)
+                files[plain_path(member.name)] = _fact(opened, member)
     except tarfile.TarError:
         return FakeTree({})
     return FakeTree(files)

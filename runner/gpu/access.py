@@ -11,12 +11,12 @@ parts, MIG management, IMEX channels, further hardware, and what must be there f
 the image says such a thing, what we say stands in its place.
 """
 
-import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from runner.engine import EngineFacts, GpuRequest
+from runner.engine.paths import plain_path
 from runner.errors import HostUnfit
 
 NVIDIA_RUNTIME = "nvidia"
@@ -177,7 +177,7 @@ def _harmless(path: str) -> str:
     """The folders of a library path that mean the host's own to a program of the host."""
     kept = []
     for folder in path.replace(";", ":").split(":"):
-        plain = posixpath.normpath("/" + folder.lstrip("/"))
+        plain = plain_path(folder)
         led = any(plain == top or plain.startswith(f"{top}/") for top in _LED_BY_THE_CALLER)
         if folder.startswith("/") and "$" not in folder and not led:
             kept.append(plain)

@@ -59,6 +59,11 @@ def _marks(*parts: str) -> re.Pattern[str]:
 _RESUME = "then: proctor resume RUN"
 FAULTS = (
     Fault(
+        name="disk", marks=_marks(r"no space left on device", r"disk quota exceeded"),
+        blame=Blame.HOST, tries=1, what="the engine's disk is full",
+        remedy=f"make room where it keeps images (docker info: Docker Root Dir), {_RESUME}",
+    ),
+    Fault(
         name="rate limit", marks=_marks(r"^toomanyrequests", r"HTTP 429", r"429 Too Many", r"pull rate limit"),
         blame=Blame.HOST, tries=MOST_TRIES, what="the registry lets this host pull no more for now",
         remedy=f"wait, or log in for a higher limit (docker login), {_RESUME}",

@@ -15,6 +15,7 @@ from runner.engine.helper import helper_image
 from runner.errors import HostFault, HostUnfit
 from runner.execute import Bench
 from runner.gpu.energy import find_zones
+from runner.images import free_below
 from runner.lease import Leases
 from runner.mounts import can_mount
 from runner.ownership import LABEL_OWNER, Owner, current_owner, is_our_name, provably_dead
@@ -130,7 +131,9 @@ def open_bench(
             engine=engine, clock=MonotonicClock(), workspace=workspace,
             leases=Leases(folder=settings.workspace / "leases"),
             owner=owner, run_token=neutral_name(), helper="", stop=stop, gpus=pool,
-            zones=find_zones(), policy=rules, processors=_processors(rules, facts, settings, stop),
+            zones=find_zones(), policy=rules,
+            engine_room=functools.partial(free_below, facts.data_root, kernel=facts.kernel),
+            processors=_processors(rules, facts, settings, stop),
         )  # fmt: skip
         observe(Step(text="probing what a container sees on this host"))
         helper = bench.engine.image(helper_image(bench.engine, base=settings.helper_base or None))

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from runner.catalog import LoadedChallenge
 from runner.causality.findings import Standing
 from runner.causality.verdict import CausalityOutcome
-from runner.challenge import Challenge, MissingCase, Task
+from runner.challenge import Challenge, MissingCase, RankingRule, Task
 from runner.confine import Confine
 from runner.dataset import Case
 from runner.formats.contract import FrameTable, Problem
@@ -20,6 +20,7 @@ from runner.pipeline.looking_ahead import CausalityFinding
 from runner.pipeline.record import RunRecord
 from runner.pipeline.standings import Board, Row, ScoredCase, Standings
 from runner.plan import budget_for, shortfalls, show_limit
+from runner.policy import loosened, policy_named
 from runner.report import segments_of
 from runner.report.html import render
 from runner.report.view import (
@@ -125,7 +126,7 @@ class _Layout:
             facts += [
                 Fact(name="engine", value=f"{engine.name} {engine.version}, {engine.operating_system}"),
                 Fact(name="output held by", value=record.host.output),
-                Fact(name="policy", value=f"{record.host.policy.value}{_runtime(record.host.runtime)}"),
+                Fact(name="policy", value=_policy(record.host)),
                 Fact(name="system calls", value=f"filtered by {record.host.seccomp} profile"),
                 Fact(name="GPUs", value=_gpus(record.host)),
                 *self._tightened(),
@@ -361,8 +362,21 @@ def _gpus(host: HostFacts) -> str:
     return f"{devices}{f'; given by {host.gpu_access}' if host.gpu_access else ''}" or "none used"
 
 
+def _policy(host: HostFacts) -> str:
+    """What the containers were held to, and what that allows beyond the strict policy."""
+    return "; ".join([f"{host.policy.value}{_runtime(host.runtime)}", *loosened(policy_named(host.policy))])
+
+
 def _runtime(name: str) -> str:
     return f", runtime {name}" if name else ""
+
+
+def _significance(rule: RankingRule) -> str:
+    """What a ranking by tests needs to be repeated."""
+    if rule.method != "test_based":
+        return ""
+    adjusted = "without adjustment" if rule.adjust == "none" else f"adjusted by {rule.adjust.capitalize()}'s method"
+    return f", one-sided Wilcoxon signed-rank tests at p ≤ {rule.alpha:g}, {adjusted}"
 
 
 def _assumptions(challenge: Challenge) -> tuple[str, ...]:
@@ -370,7 +384,7 @@ def _assumptions(challenge: Challenge) -> tuple[str, ...]:
     rule = challenge.ranking
     ties = "smallest rank" if rule.ties == "min" else "mean of their ranks"
     sentences = [
-        f"Ranks follow {rule.method.replace('_', ' ')}; ties take the {ties}.",
+        f"Ranks follow {rule.method.replace('_', ' ')}{_significance(rule)}; ties take the {ties}.",
         "Run time is the engine's FinishedAt minus StartedAt; image pull and container creation do not count.",
         "A run that missed its limit by at most 20 %, or beside others, was repeated alone; the better time counts.",
     ]

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from runner.challenge import Challenge
 from runner.engine import FileKind, ImageFacts
-from runner.preflight.contents import Contents, Found, clean, inside, start_words
+from runner.engine.paths import plain_path
+from runner.preflight.contents import Contents, Found, inside, start_words
 from runner.preflight.cuda import HostGpu
 from runner.preflight.findings import PreflightFinding, note, quoted, refuses, warns
 from runner.quantities import show_bytes
@@ -131,11 +132,11 @@ def of_volumes(image: ImageFacts, challenge: Challenge) -> list[PreflightFinding
     mounts = mounts_of(challenge)
     findings = []
     for volume in image.volumes:
-        if clean(volume) == "/" or inside(volume, SYSTEM_FOLDERS):
+        if plain_path(volume) == "/" or inside(volume, SYSTEM_FOLDERS):
             findings.append(
                 refuses("the image declares a VOLUME on a system folder", "take the VOLUME out of the Dockerfile")
             )
-        elif clean(volume) not in mounts:
+        elif plain_path(volume) not in mounts:
             findings.append(
                 note(
                     "the image declares a VOLUME, which is empty and at most 16 MiB when it is run here",
@@ -150,7 +151,7 @@ def of_mounts(challenge: Challenge, contents: Contents) -> list[PreflightFinding
     """What the image has where the challenge's folders are mounted."""
     findings = []
     for found in contents.mounts:
-        what = "input" if found.path == clean(challenge.invocation.input_mount) else "output"
+        what = "input" if found.path == plain_path(challenge.invocation.input_mount) else "output"
         path = found.path
         if found.blocked or found.kind not in (None, FileKind.FOLDER):
             findings.append(
@@ -198,4 +199,4 @@ def of_unread(contents: Contents) -> list[PreflightFinding]:
 
 def mounts_of(challenge: Challenge) -> tuple[str, str]:
     """Where the challenge's folders are mounted."""
-    return clean(challenge.invocation.input_mount), clean(challenge.invocation.output_mount)
+    return plain_path(challenge.invocation.input_mount), plain_path(challenge.invocation.output_mount)

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from runner.challenge import Challenge
 from runner.engine import FileKind, ImageFacts
+from runner.engine.paths import plain_path
 
 USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """What an engine searches for programs where an image names no PATH."""
@@ -136,12 +137,7 @@ def absolute(path: str, *, base: str = "/") -> str:
     return path if path.startswith("/") else posixpath.join(base or "/", path)
 
 
-def clean(path: str) -> str:
-    """A path as the engine will understand it."""
-    return posixpath.normpath("/" + path.lstrip("/"))
-
-
 def inside(path: str, folders: tuple[str, ...]) -> bool:
     """Whether a path is one of some folders or lies below one."""
-    path = clean(path)
+    path = plain_path(path)
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)

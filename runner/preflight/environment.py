@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from runner.challenge import Challenge
 from runner.engine import FileKind, ImageFacts
+from runner.engine.paths import plain_path
 from runner.policy import Policy
-from runner.preflight.contents import Contents, clean, environment_of, inside
+from runner.preflight.contents import Contents, environment_of, inside
 from runner.preflight.findings import PreflightFinding, note, quoted, warns
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy")
@@ -86,7 +87,7 @@ def _of_scratch(own: Mapping[str, str], challenge: Challenge, policy: Policy) ->
     """TMPDIR at a place that cannot be written: Python falls back to /tmp, others fail."""
     if not policy.read_only:
         return []
-    places = (*_WRITABLE, clean(challenge.invocation.output_mount))
+    places = (*_WRITABLE, plain_path(challenge.invocation.output_mount))
     return [
         note(f"the image's {name} is no folder that can be written here", "use /tmp", quoted(own[name]))
         for name in ("TMPDIR", "TEMP", "TMP")

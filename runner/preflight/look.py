@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from runner.challenge import Challenge
 from runner.engine import ContainerSpec, Engine, EngineRefusal, FileKind, ImageFacts, ImageMissing, Tmpfs
+from runner.engine.paths import plain_path
 from runner.ownership import NAME_PREFIX
 from runner.policy import policy_named
 from runner.preflight import packages
@@ -25,7 +26,6 @@ from runner.preflight.contents import (
     Program,
     Role,
     absolute,
-    clean,
     environment_of,
     inside,
     start_words,
@@ -74,7 +74,7 @@ def look(
         EngineUnreachable: No answer from the engine.
         ImageMissing: The image is gone.
     """
-    if image.os != "linux" or any(clean(volume) == "/" or inside(volume, _SYSTEM[1:]) for volume in image.volumes):
+    if image.os != "linux" or any(plain_path(volume) == "/" or inside(volume, _SYSTEM[1:]) for volume in image.volumes):
         return Contents()  # refused for that, and a container of it may not be possible
     try:
         with _opened(engine, image, labels) as read:
@@ -98,7 +98,7 @@ def _opened(engine: Engine, image: ImageFacts, labels: Mapping[str, str]) -> Ite
         # Else the engine copies what the image holds there into a volume, whatever its size.
         tmpfs=tuple(
             Tmpfs(target=path, size=1 << 20, inodes=16, mode=0o700, executable=False)
-            for path in sorted({clean(volume) for volume in image.volumes})
+            for path in sorted({plain_path(volume) for volume in image.volumes})
         ),
     )
     try:
@@ -117,13 +117,13 @@ class _Examination:
     def __init__(self, read: Read, image: ImageFacts, challenge: Challenge) -> None:
         invocation = challenge.invocation
         self._image = image
-        self._mounts = (clean(invocation.input_mount), clean(invocation.output_mount))
+        self._mounts = (plain_path(invocation.input_mount), plain_path(invocation.output_mount))
         self._tree = Tree(read, open_places=self._mounts)
         self._environment = environment_of(image)
         self._start = start_words(image, challenge)
         self._foreign = not policy_named(challenge.policy).image_user
         self._gpus = challenge.limits.gpus
-        self._base = clean(image.working_dir)
+        self._base = plain_path(image.working_dir)
         self._programs: list[Program] = []
 
     def contents(self, *, cuda: bool) -> Contents:
@@ -135,7 +135,7 @@ class _Examination:
         return Contents(
             programs=tuple(self._programs),
             shell=self._attempt(self._finder("/bin/sh")) if self._needs_shell() else None,
-            working_dir=self._attempt(self._finder(clean(working_dir))) if working_dir else None,
+            working_dir=self._attempt(self._finder(plain_path(working_dir))) if working_dir else None,
             mounts=tuple(found for path in self._mounts if (found := self._attempt(self._finder(path))) is not None),
             user_packages=self._attempt(lambda: packages.user_packages(tree, python, self._environment)),
             python_home=self._attempt(self._finder(absolute(home, base=self._base))) if home else None,

@@ -5,7 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from runner.engine import FileKind
-from runner.preflight.contents import Found, Program, Role, clean
+from runner.engine.paths import plain_path
+from runner.preflight.contents import Found, Program, Role
 from runner.preflight.tree import Tree
 
 _PYTHON = re.compile(r"python(?:[23](?:\.\d{1,2})?)?")
@@ -45,7 +46,7 @@ def user_packages(tree: Tree, python: Program | None, environment: Mapping[str, 
     version = _version(python) if python else ""
     if not version or _FOUND_OTHERWISE & environment.keys():
         return None
-    for home in dict.fromkeys(("/root", clean(environment.get("HOME", "/root")))):
+    for home in dict.fromkeys(("/root", plain_path(environment.get("HOME", "/root")))):
         found = tree.find(f"{home}/.local/lib/python{version}/site-packages")
         if found.kind is FileKind.FOLDER:
             return found

@@ -8,8 +8,9 @@ import posixpath
 from runner.challenge import Challenge
 from runner.challenge.challenge import Platform
 from runner.engine import FileKind, ImageFacts
+from runner.engine.paths import plain_path
 from runner.preflight.configuration import mounts_of
-from runner.preflight.contents import Contents, Program, Role, clean, inside
+from runner.preflight.contents import Contents, Program, Role, inside
 from runner.preflight.executable import Elf, foreign_system, is_plain_text, read_elf, read_shebang
 from runner.preflight.findings import PreflightFinding, Severity, note, quoted, refuses, warns
 
@@ -53,7 +54,7 @@ def _softened(finding: PreflightFinding) -> PreflightFinding:
 
 def _covers(image: ImageFacts, challenge: Challenge, contents: Contents) -> dict[str, str]:
     """Folders whose content is hidden when the image is run, and what hides it."""
-    covers = {clean(volume): "a VOLUME" for volume in image.volumes}
+    covers = {plain_path(volume): "a VOLUME" for volume in image.volumes}
     covers |= dict.fromkeys(_TMP, "a folder that is empty when it is run here")
     for path in (*mounts_of(challenge), *(found.end for found in contents.mounts)):
         covers[path] = "a folder of the challenge's"

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,11 @@ import docker
 import pytest
 
 from runner.engine import ContainerSpec, Engine, ImageFacts
-from runner.errors import HostUnfit
+from runner.errors import HostFault, HostUnfit
 from runner.execute import Bench
 from runner.job import Job, KillReason
 from runner.judge import judge_run
+from runner.own_tree import SPARE_ROOM
 from runner.pipeline.events import Event, Notice
 from runner.pipeline.host import HostFacts, open_bench
 from runner.policy import STRICT, PolicyName
@@ -246,6 +247,21 @@ def test_a_tree_that_grows_past_its_size_is_stopped(desk: Desk) -> None:
         assert verdict.word is VerdictWord.TOO_MUCH_OUTPUT
         assert "16 MiB allowed were written to the container's own tree before it was stopped" in verdict.sentence
 
+
+def test_a_tree_never_takes_the_engines_last_room(desk: Desk) -> None:
+    bench = replace(desk.bench, engine_room=lambda: SPARE_ROOM - 1)
+    if desk.bench.policy == STRICT:
+        assert ask(bench, desk.image, _WRITES_NOTHING_AT_LENGTH, scratch=desk.scratch).answer == {}
+    else:
+        with pytest.raises(HostFault, match="a container may write to its own tree"):
+            ask(bench, desk.image, _WRITES_NOTHING_AT_LENGTH, scratch=desk.scratch)
+
+
+_WRITES_NOTHING_AT_LENGTH = """
+import json, sys, time
+time.sleep(1.5)
+json.dump({}, open(sys.argv[2] + ".json", "w"))
+"""
 
 _STILL_FORBIDDEN = """
 import ctypes, errno, json, os, socket, sys

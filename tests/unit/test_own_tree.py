@@ -7,7 +7,8 @@ import pytest
 from runner.clock import SimulatedClock
 from runner.engine import ContainerSpec, EngineUnreachable
 from runner.engine.fake import FakeBox, FakeEngine, FakeExit
-from runner.own_tree import OwnTree
+from runner.errors import HostFault
+from runner.own_tree import SPARE_ROOM, OwnTree
 
 
 class Silent(FakeEngine):
@@ -39,7 +40,7 @@ def _started(engine: FakeEngine, written: int) -> str:
 
 
 def test_it_is_stopped_when_it_holds_more_than_it_may(engine: Silent) -> None:
-    tree = OwnTree(engine, _started(engine, 101), most=100)
+    tree = OwnTree(engine, _started(engine, 101), most=100, free=lambda: None)
     killed = threading.Event()
     with tree.watching(killed.set):
         assert killed.wait(timeout=60)
@@ -47,7 +48,7 @@ def test_it_is_stopped_when_it_holds_more_than_it_may(engine: Silent) -> None:
 
 
 def test_it_is_left_alone_up_to_what_it_may(engine: Silent) -> None:
-    tree = OwnTree(engine, _started(engine, 100), most=100)
+    tree = OwnTree(engine, _started(engine, 100), most=100, free=lambda: None)
     killed = threading.Event()
     with tree.watching(killed.set):
         killed.wait(timeout=1)
@@ -56,7 +57,7 @@ def test_it_is_left_alone_up_to_what_it_may(engine: Silent) -> None:
 
 
 def test_what_was_written_last_is_seen_at_the_end(engine: Silent) -> None:
-    tree = OwnTree(engine, _started(engine, 7), most=6)
+    tree = OwnTree(engine, _started(engine, 7), most=6, free=lambda: None)
     assert tree.exceeded() == 0
     assert tree.settle() == 7
     assert tree.exceeded() == 7
@@ -64,14 +65,14 @@ def test_what_was_written_last_is_seen_at_the_end(engine: Silent) -> None:
 
 def test_what_was_deleted_again_still_counts(engine: Silent) -> None:
     container = _started(engine, 7)
-    tree = OwnTree(engine, container, most=6)
+    tree = OwnTree(engine, container, most=6, free=lambda: None)
     assert tree.settle() == 7
     engine.remove(container)
     assert tree.settle() == 7
 
 
 def test_an_engine_that_does_not_answer_once_is_asked_again(engine: Silent) -> None:
-    tree = OwnTree(engine, _started(engine, 101), most=100)
+    tree = OwnTree(engine, _started(engine, 101), most=100, free=lambda: None)
     engine.silent = 2
     killed = threading.Event()
     with tree.watching(killed.set):
@@ -79,3 +80,26 @@ def test_an_engine_that_does_not_answer_once_is_asked_again(engine: Silent) -> N
     engine.silent = 1
     with pytest.raises(EngineUnreachable):
         tree.settle()
+
+
+def test_a_disk_without_room_to_spare_is_the_hosts_and_ends_the_container(engine: Silent) -> None:
+    tree = OwnTree(engine, _started(engine, 1), most=100, free=lambda: SPARE_ROOM - 1)
+    killed = threading.Event()
+    with pytest.raises(HostFault, match="the engine's disk has 256 MiB free"), tree.watching(killed.set):
+        assert killed.wait(timeout=60)
+    assert tree.exceeded() == 0
+
+
+def test_a_disk_with_just_room_to_spare_is_enough(engine: Silent) -> None:
+    tree = OwnTree(engine, _started(engine, 1), most=100, free=lambda: SPARE_ROOM)
+    killed = threading.Event()
+    with tree.watching(killed.set):
+        assert not killed.wait(timeout=1)
+
+
+def test_who_wrote_too_much_is_not_excused_by_a_full_disk(engine: Silent) -> None:
+    tree = OwnTree(engine, _started(engine, 101), most=100, free=lambda: 0)
+    killed = threading.Event()
+    with tree.watching(killed.set):
+        assert killed.wait(timeout=60)
+    assert tree.settle() == 101

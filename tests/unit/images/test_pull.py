@@ -16,6 +16,8 @@ HEAD = 'Head "http://127.0.0.1:5000/v2/team/model/manifests/1": '
 GET = 'Get "http://127.0.0.1:5000/v2/": '
 
 RECORDED = [
+    ("failed to register layer: write /usr/lib/x.so: no space left on device", "disk", Blame.HOST),
+    ("write /var/lib/docker/tmp/GetImageBlob1: disk quota exceeded", "disk", Blame.HOST),
     ("toomanyrequests: You have reached your pull rate limit.", "rate limit", Blame.HOST),
     ('error parsing HTTP 429 response body: invalid character \'s\': "slow down"', "rate limit", Blame.HOST),
     (f"{HEAD}no basic auth credentials", "credentials", Blame.ORGANISER),
