@@ -39,12 +39,19 @@ class Daemon:
         self._listener.bind(str(path))
         self._listener.listen()
         self._open: list[socket.socket] = []
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
+        self._serving: list[threading.Thread] = []
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()  # a connection taken in this very moment is among the open ones then
         self._listener.close()
+        for connection in self._open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for serving in self._serving:
+            serving.join(timeout=10)
         for connection in self._open:
             connection.close()
 
@@ -55,11 +62,12 @@ class Daemon:
             except OSError:
                 return
             self._open.append(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            self._serving.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
+            self._serving[-1].start()
 
     def _serve(self, connection: socket.socket) -> None:
         # A client that has heard enough goes away in the middle of an answer, and may.
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(OSError):
             self._converse(connection)
 
     def _converse(self, connection: socket.socket) -> None:
