@@ -24,13 +24,15 @@ from typing import ParamSpec, TypeVar
 from runner import execute, mounts, outputs
 from runner.catalog import LoadedChallenge, find_challenge, load_challenge
 from runner.confine import Confine
-from runner.dataset import Case
+from runner.dataset import Case, frames_case
 from runner.engine.docker import DockerEngine, connect
 from runner.engine.helper import HELPER_REFERENCE
 from runner.images import PinnedImage, SourceKind
 from runner.pipeline import attempts, cases
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.host import open_bench
+from runner.plan import shared_runs
+from runner.provenance import DataHashes
 from runner.sandbox import Seat, container_spec
 from runner.settings import load_settings
 from runner.store import RunFolder
@@ -79,7 +81,7 @@ def _challenge(folder: Path) -> Iterator[tuple[LoadedChallenge, Case]]:
         (frames / name).write_bytes(os.urandom(2048))
     reference = folder / "reference.csv"
     reference.write_text("int_time,int_step\n0,1\n1,1\n")
-    case = Case(name="a", folder=frames, frames=("00000.png", "00001.png"), fps=0.01, reference=reference)
+    case = frames_case("a", frames, ("00000.png", "00001.png"), fps=0.01, reference=reference)
     yield replace(loaded, challenge=challenge), case
 
 
@@ -90,7 +92,7 @@ _TIMED = (
     (mounts, "mount_new", "make and mount the output"),
     (mounts, "unmount", "unmount the output"),
     (outputs, "take_file", "take the file out"),
-    (attempts, "confined_read", "read in a confined child"),
+    (attempts, "read_output", "read in a confined child"),
     (attempts, "write_value", "write files"),
     (cases, "write_value", "write files"),
 )
@@ -157,7 +159,7 @@ def measure(runs: int) -> Overhead:
         context = Context(
             run=RunFolder(root=folder / "run"), loaded=loaded, cases={"a": case}, input_hashes={"a": "0" * 64},
             settings=settings, seed=0, bench=bench, host=host, confine=stack.enter_context(Confine()),
-            observe=lambda _: None,
+            observe=lambda _: None, hashes=DataHashes(cache=folder / "hashes.json"),
         )  # fmt: skip
         # The helper has no entry point; the challenge's arguments name the program.
         facts = replace(engine.image(HELPER_REFERENCE), command=("sh",))
@@ -165,16 +167,17 @@ def measure(runs: int) -> Overhead:
 
         def entry(number: int) -> Entry:
             submission = Submission(submission=f"run-{number}", team="t", image="x")
-            return Entry(submission=submission, task="steps", image=image)
+            (shared,) = shared_runs(loaded.challenge, ("steps",))
+            return Entry(submission=submission, shared=shared, image=image)
 
         bare = _bare(floor_engine, context, entry(0), case, folder)
         for number in range(2):
-            cases.settle_case(context, cases.CaseRun(entry=entry(10_000 + number), case=case))
+            cases.settle_run(context, cases.CaseRun(entry=entry(10_000 + number), cases=(case,)))
             bare()
         _instrument(stages, engine)
         for number in range(runs):
             began = time.perf_counter()
-            outcome = cases.settle_case(context, cases.CaseRun(entry=entry(number), case=case))
+            (outcome,) = cases.settle_run(context, cases.CaseRun(entry=entry(number), cases=(case,)))
             assert bench.cleaner is not None
             bench.cleaner.settle()
             ours.append(time.perf_counter() - began)

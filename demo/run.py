@@ -127,7 +127,7 @@ def main() -> int:
         f"Who is ranked, and why the others are not: {RUN / 'report.organiser.html'}\n\n"
         "Next:\n"
         f"  {proctor} status {RUN}\n"
-        f"  {proctor} check demo/submissions/peeks-ahead --challenge {CHALLENGE}\n"
+        f"  {proctor} check demo/submissions/peeks-ahead --challenge {CHALLENGE} --task steps\n"
         f"  {proctor} init {CHALLENGE} my-method"
     )
     return 0

@@ -1,10 +1,11 @@
-"""Finds a challenge by name or folder, and reads it."""
+"""Finds a challenge by name, folder or archive, and reads it."""
 
 import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.challenge import Challenge
+from runner.challenge_archive import is_archive, unpacked
 from runner.errors import UsageError
 from runner.shelf import CHALLENGE_FILE, digest_of, list_challenges
 from runner.yaml_text import parse_model, read_text
@@ -28,15 +29,18 @@ class LoadedChallenge:
 def find_challenge(name_or_folder: str) -> Path:
     """Find the folder of a challenge.
 
-    A bundled name comes first; ``./name`` is always a folder. A challenge.yaml stands for its folder.
+    A bundled name comes first; ``./name`` is always a folder. A challenge.yaml stands for its folder. An archive is
+    unpacked into the user's cache, once.
 
     Raises:
-        UsageError: Nothing of that name; says what there is.
+        UsageError: Nothing of that name, and what there is; or an archive that cannot be taken.
     """
     folders = {folder.name: folder for folder in list_challenges()}
     if name_or_folder in folders:
         return folders[name_or_folder]
     path = Path(name_or_folder)
+    if is_archive(path):
+        return unpacked(path, holds=CHALLENGE_FILE)
     folder = path.parent if path.name == CHALLENGE_FILE else path
     if name_or_folder and (folder / CHALLENGE_FILE).is_file():
         return folder
@@ -53,7 +57,7 @@ def _unknown(name: str, known: list[str]) -> UsageError:
     guess = f"did you mean {close[0]!r}? " if close else ""
     return UsageError(
         f"there is no challenge {name!r}",
-        remedy=f"{guess}bundled: {', '.join(known) or 'none'}; or give a folder that holds {CHALLENGE_FILE}",
+        remedy=f"{guess}bundled: {', '.join(known) or 'none'}; or give a folder or archive that holds {CHALLENGE_FILE}",
     )
 
 

@@ -9,14 +9,13 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.budget import Budget, Usage
 from runner.cleaner import Cleaner
 from runner.clock import Clock
-from runner.dataset import Case
 from runner.engine import (
     ContainerSpec,
     Engine,
@@ -31,10 +30,10 @@ from runner.gpu.discovery import Gpu
 from runner.gpu.energy import EnergyZone
 from runner.gpu.pool import GpuPool
 from runner.gpu.sampling import Consumption, Watch
-from runner.inputs import lay_out
-from runner.job import Intake, IntakeRefusal, Job, JobResult, StartRefusal
+from runner.inputs import CaseView, lay_out
+from runner.job import Intake, Job, JobResult, StartRefusal
 from runner.lease import Leases
-from runner.outputs import OutputPlace, loop_place, volume_place
+from runner.outputs import OutputPlace, Wanted, loop_place, volume_place
 from runner.own_tree import OwnTree
 from runner.ownership import LABEL_OWNER, LABEL_RUN, NAME_PREFIX, Owner
 from runner.policy import STRICT, Policy
@@ -114,21 +113,15 @@ class Bench:
         return {LABEL_OWNER: str(self.owner), LABEL_RUN: self.run_token}
 
 
-@dataclass(frozen=True, kw_only=True)
-class View:
-    """Whose frames a job is shown: the case's own, and a donor's where its future is altered."""
-
-    case: Case
-    donor: Case | None = None
-
-
-def run_job(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int, folder: Path) -> JobResult:
+def run_job(
+    bench: Bench, job: Job, views: Mapping[str, CaseView], *, image: ImageFacts, attempt: int, folder: Path
+) -> JobResult:
     """Run a job once.
 
     Args:
         bench: What this host gives.
         job: What to run.
-        view: What it is shown.
+        views: What it is shown of each of its cases, by real name.
         image: The pinned image's facts.
         attempt: 1, 2, …
         folder: Where the log and the predictions go; fresh.
@@ -143,7 +136,7 @@ def run_job(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: i
     try:
         if bench.cleaner is not None:
             bench.cleaner.settle()
-        return _run(bench, job, view, image=image, attempt=attempt, folder=folder)
+        return _run(bench, job, views, image=image, attempt=attempt, folder=folder)
     except EngineRefusal as refusal:
         raise HostFault(str(refusal), remedy="see: proctor doctor") from refusal
     except OSError as error:
@@ -154,7 +147,9 @@ def run_job(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: i
         ) from error
 
 
-def _run(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int, folder: Path) -> JobResult:
+def _run(
+    bench: Bench, job: Job, views: Mapping[str, CaseView], *, image: ImageFacts, attempt: int, folder: Path
+) -> JobResult:
     with contextlib.ExitStack() as stack:
         # Devices first: a job that waits for one is in nobody's company yet, and a user id is given back before it.
         gpus = stack.enter_context(_devices(bench, job.budget))
@@ -162,10 +157,13 @@ def _run(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int,
         began_ns = time.time_ns()  # compared with the modification times of lease files only
         uid_name, uid, gid = stack.enter_context(_user(bench))
         desk = stack.enter_context(bench.workspace.desk())
-        name, mounted_name = neutral_name(), neutral_name()
+        names, mounted_name = {case: neutral_name() for case in job.cases}, neutral_name()
+        name = names[job.cases[0]]
         view_folder = desk / neutral_name()
-        view_folder.mkdir()
-        lay_out(view_folder, name=name, case=view.case, cut=job.cut, donor=view.donor)
+        lay_out(
+            view_folder, {names[case]: views[case] for case in job.cases}, inputs=tuple(job.places), cut=job.cut,
+            lists=job.lists,
+        )  # fmt: skip
         place = stack.enter_context(_place(bench, desk, mounted_name, job.budget, uid=uid, gid=gid))
         seat = Seat(
             name=NAME_PREFIX + neutral_name(), labels=bench.labels, uid=uid, gid=gid, view=view_folder,
@@ -174,10 +172,9 @@ def _run(bench: Bench, job: Job, view: View, *, image: ImageFacts, attempt: int,
             cpuset=cpuset,
         )  # fmt: skip
         spec = container_spec(policy=bench.policy, job=job, image=image, seat=seat)
-        expected = job.expected_file.replace("{case}", name)
         # By name: where the answer to create is lost, the container may be there all the same.
         stack.callback(_put_away, bench, functools.partial(bench.engine.remove, spec.name))
-        result = _run_container(bench, spec, job, place, gpus, expected=expected, attempt=attempt, folder=folder)
+        result = _run_container(bench, spec, job, place, gpus, names=names, attempt=attempt, folder=folder)
         alone = not bench.leases.taken_since(began_ns, but=(uid_name, *processors))
         if bench.cleaner is not None:
             bench.cleaner.later(stack.pop_all().close)
@@ -268,7 +265,7 @@ def _run_container(
     place: OutputPlace,
     gpus: tuple[Gpu, ...],
     *,
-    expected: str,
+    names: Mapping[str, str],
     attempt: int,
     folder: Path,
 ) -> JobResult:
@@ -299,14 +296,21 @@ def _run_container(
         )
         used = _consumption(bench, watch)
     truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
-    predictions = folder / "predictions"
-    predictions.mkdir(exist_ok=True)
-    intake = place.take(expected, predictions / job.expected_file.replace("{case}", "prediction"))
+    intake, *further = _take(job, place, names, folder / "predictions")
     return JobResult(
-        job=job.name, digest=job.digest, attempt=attempt, exit=ended.exit, killed=ended.killed,
-        usage=_usage(ended, intake, used), intake=intake, log_truncated=truncated, notes=ended.notes,
-        overshoot=place.overshoot(), tree_bytes=tree.settle() if tree is not None else 0,
-    )  # fmt: skip
+        job=job.name,
+        digest=job.digest,
+        attempt=attempt,
+        exit=ended.exit,
+        killed=ended.killed,
+        usage=_usage(ended, (intake, *further), used),
+        intake=intake,
+        further=tuple(further),
+        log_truncated=truncated,
+        notes=ended.notes,
+        overshoot=place.overshoot(),
+        tree_bytes=tree.settle() if tree is not None else 0,
+    )
 
 
 def _require_limits(engine: Engine, container: str, spec: ContainerSpec) -> None:
@@ -317,11 +321,34 @@ def _require_limits(engine: Engine, container: str, spec: ContainerSpec) -> None
         raise HostFault(f"the engine does not keep what it was told: {'; '.join(loose)}", remedy="see: proctor doctor")
 
 
-def _usage(ended: Ended, intake: Intake, used: Consumption) -> Usage:
+def _take(job: Job, place: OutputPlace, names: Mapping[str, str], predictions: Path) -> list[Intake]:
+    """Take every output out, and no more of all together than the place may hold."""
+    files = [output.path.replace("{case}", names[output.case]) for output in job.outputs]
+    taken: list[Intake] = []
+    left = job.budget.output_bytes
+    for output, file in zip(job.outputs, files, strict=True):
+        target = predictions / output.kept
+        target.parent.mkdir(parents=True, exist_ok=True)
+        wanted = Wanted(path=file, files=output.names, siblings=_siblings(file, files), most=left)
+        taken.append(place.take(wanted, target))
+        left -= taken[-1].size
+    return taken
+
+
+def _siblings(file: str, files: Sequence[str]) -> frozenset[str]:
+    """Names beside a file that are expected as well."""
+    above = file.rpartition("/")[0]
+    start = f"{above}/" if above else ""
+    return frozenset(
+        other.removeprefix(start).partition("/")[0] for other in files if other != file and other.startswith(start)
+    )
+
+
+def _usage(ended: Ended, intakes: Sequence[Intake], used: Consumption) -> Usage:
     return Usage(
         engine_seconds=ended.exit.seconds,
         monotonic_seconds=ended.monotonic_seconds,
-        output_bytes=intake.size if intake.refusal is not IntakeRefusal.MISSING else 0,
+        output_bytes=sum(intake.size for intake in intakes),
         alone=True,
         gpus=used.gpus,
         processor_joules=used.processor_joules,

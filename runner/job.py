@@ -1,13 +1,14 @@
 """What will be run, and what came of it: values between plan, execute and judge."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from runner.budget import Budget, Usage
 from runner.engine import Exit
 from runner.tally import Tally
 
-EXECUTION_CONTRACT = 1
+EXECUTION_CONTRACT = 2
 """Raised only when what a container experiences changes; part of every job's hash."""
 
 
@@ -34,21 +35,70 @@ class Cut:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Output:
+    """One prediction that a job is to leave.
+
+    Attributes:
+        case: Real name of the case it answers.
+        file: Its path below the output folder, with ``{case}`` for the neutral name, and with ``{frame}`` where there
+            is a file for each frame.
+        frames: Frames of the case that are shown.
+        stems: Where there is a file for each frame: the names that ``{frame}`` stands for.
+        apart: Name of a folder of its own below ``predictions/``, where a job leaves predictions of several cases.
+    """
+
+    case: str
+    file: str
+    frames: int = 0
+    stems: tuple[str, ...] = ()
+    apart: str = ""
+
+    @property
+    def path(self) -> str:
+        """Path of the file, or of the folder with a file a frame."""
+        return self.file.rpartition("/")[0] if "{frame}" in self.file else self.file
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the files of that folder; empty where ``path`` is a file."""
+        own = self.file.rpartition("/")[2]
+        return tuple(own.replace("{frame}", stem) for stem in self.stems) if "{frame}" in own else ()
+
+    @property
+    def kept(self) -> str:
+        """Where it is kept, below an attempt's folder ``predictions/``."""
+        place = self.path.replace("{case}", "prediction")
+        return f"{self.apart}/{place}" if self.apart else place
+
+    @property
+    def shown(self) -> str:
+        """Its path as a participant may see it."""
+        return self.path.replace("{case}", "<case>") + ("/" if self.names else "")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """One container run.
 
     Attributes:
         submission: The submission's slug.
-        task: The task's name.
-        case: The case's real name; stays on our side.
+        task: Name of the task below which its attempts are kept.
+        case: Real name of the case below which they are kept; stays on our side.
         name: ``full``, ``repeat-1``, ``cut-0123``, …; unique in its case.
         cut: The view, None for the full sequence.
-        frames: Frames shown.
+        frames: Frames shown, of all its cases.
         image_id: ``sha256:…``; never a tag.
-        arguments: After the image's own entry point, with placeholders.
+        command: In place of the image's own entry point; empty: the image's own.
+        arguments: After the entry point, with placeholders.
+        environment: Variables of the challenge.
+        told: The task, or the tasks that share the run, as ``{task}`` and ``PROCTOR_TASK``.
+        places: Every input it is shown, by name, and its place below the input folder, with ``{case}``.
+        whole: It is started for a data set, and not for a case.
+        lists: Text files beside the inputs, and what a line of each is.
         input_mount: Where the input lies inside the container.
         output_mount: Where the output goes.
-        expected_file: Name of the file to take out, with ``{case}`` for the neutral name.
+        outputs: What is taken out: for each case a prediction, or several where tasks with files of their own share
+            the run.
         budget: What it may use.
         digest: Hash of everything that could change its result.
     """
@@ -60,12 +110,28 @@ class Job:
     cut: Cut | None
     frames: int
     image_id: str
+    command: tuple[str, ...] = ()
     arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    told: str = ""
+    places: Mapping[str, str] = field(default_factory=lambda: {"frames": "{case}"})
+    whole: bool = False
+    lists: Mapping[str, str] = field(default_factory=dict)
     input_mount: str
     output_mount: str
-    expected_file: str
+    outputs: tuple[Output, ...]
     budget: Budget
     digest: str
+
+    def of(self, place: int) -> "Job":
+        """The job as far as one of its outputs goes: what is judged."""
+        output = self.outputs[place]
+        return replace(self, case=output.case, frames=output.frames, outputs=(output,))
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """The cases it answers."""
+        return tuple(dict.fromkeys(output.case for output in self.outputs))
 
 
 class KillReason(StrEnum):
@@ -144,7 +210,8 @@ class JobResult:
         refusal: The engine's refusal in our words, empty where it started.
         killed: Why we killed it, None where it ended by itself.
         usage: What it used.
-        intake: What was taken out; None where it never started.
+        intake: What was taken out, of the first of the job's outputs; None where it never started.
+        further: The same of its other outputs.
         log_truncated: More log was written than is kept.
         neutral_name: What the case was called inside the container.
         notes: Facts of the host worth keeping with the result.
@@ -161,9 +228,16 @@ class JobResult:
     killed: KillReason | None
     usage: Usage
     intake: Intake | None
+    further: tuple[Intake, ...] = ()
     log_truncated: bool = False
     neutral_name: str = ""
     notes: tuple[str, ...] = ()
     overshoot: Tally | None = None
     tree_bytes: int = 0
     start_fault: str = ""
+
+    def of(self, place: int) -> "JobResult":
+        """The result as far as one of the job's outputs goes."""
+        if not place or self.intake is None:
+            return replace(self, further=())
+        return replace(self, intake=self.further[place - 1], further=())

@@ -36,6 +36,7 @@ class CaseOutcome:
         seconds: The run time that was judged; None where it never ran.
         limit: What it was allowed, in seconds.
         all_seconds: Run time of every attempt, in their order.
+        ran_as: Task and case below which its attempts are kept, where a run answered several; None: its own.
     """
 
     submission: str
@@ -47,6 +48,7 @@ class CaseOutcome:
     seconds: float | None
     limit: float
     all_seconds: tuple[float, ...] = ()
+    ran_as: tuple[str, str] | None = None
 
 
 def show_run_time(seconds: float, limit: float) -> str:
@@ -149,9 +151,16 @@ def _output_sentence(job: Job, *, ended: str) -> str:
     return f"the output folder was full, {room} are allowed; the program ended with {ended}"
 
 
+def _shown_file(job: Job, intake: Intake) -> str:
+    """The output as a participant may see it; of a folder with a file a frame, the file that was refused."""
+    (output,) = job.outputs
+    refused = intake.file.rpartition("/")[2]
+    return f"{output.shown}{refused}" if refused in output.names else output.shown
+
+
 def _taken(job: Job, intake: Intake, *, oom: bool) -> tuple[VerdictWord, str] | None:
     """The verdict on what was left; None where the file was taken."""
-    name = job.expected_file.replace("{case}", "<case>")
+    name = _shown_file(job, intake)
     if intake.refusal is None:
         return None
     if intake.refusal is IntakeRefusal.MISSING:
@@ -182,27 +191,38 @@ def problem_words(problem: Problem, *, with_value: bool) -> str:
 
 
 def _read(job: Job, reading: Reading, *, oom: bool, public: bool) -> tuple[VerdictWord, str] | None:
-    if reading.table is not None:
+    if reading.prediction is not None:
         return None
+    (output,) = job.outputs
     if oom:
         memory = show_bytes(job.budget.memory)
         return (
             VerdictWord.OUT_OF_MEMORY,
             f"{_CHILD_KILLED.format(memory=memory)}, and the output is not valid",
         )
+    return VerdictWord.BAD_OUTPUT, problems_in_words(output.shown, reading, public=public)
+
+
+def problems_in_words(name: str, reading: Reading, *, public: bool) -> str:
+    """What is wrong with a prediction: how many problems, and the first of them.
+
+    Args:
+        name: Of the file, as it may be shown.
+        reading: What was read of it.
+        public: The data is public: what stood there may be quoted.
+    """
     count = reading.problem_count
     shown = "; ".join(problem_words(p, with_value=public) for p in reading.problems[:_SHOWN_PROBLEMS])
     rest = f"; and {count - _SHOWN_PROBLEMS} more" if count > _SHOWN_PROBLEMS else ""
-    name = job.expected_file.replace("{case}", "<case>")
-    return VerdictWord.BAD_OUTPUT, f"{name} has {count} {'problem' if count == 1 else 'problems'}: {shown}{rest}"
+    return f"{name} has {count} {'problem' if count == 1 else 'problems'}: {shown}{rest}"
 
 
 def judge_run(job: Job, result: JobResult, reading: Reading | None, *, public: bool) -> Verdict:
-    """Judge one attempt.
+    """Judge one attempt, by one of its outputs.
 
     Args:
-        job: What was run.
-        result: What came of it.
+        job: What was run, as far as that output goes.
+        result: What came of it, likewise.
         reading: What the format says of the file that was taken; None where none was.
         public: The data is public: the container's own bytes may be quoted.
     """
@@ -221,7 +241,11 @@ def judge_run(job: Job, result: JobResult, reading: Reading | None, *, public: b
     if oom:
         notes = (*notes, "a child process was killed for memory; the output is complete and valid all the same")
     ran = show_run_time(judged_seconds(result.usage), job.budget.run_time)
-    return Verdict(word=VerdictWord.ACCEPTED, sentence=f"{ran}; {job.frames} frames answered", notes=notes)
+    return Verdict(word=VerdictWord.ACCEPTED, sentence=_answered(ran, job.frames), notes=notes)
+
+
+def _answered(ran: str, frames: int) -> str:
+    return f"{ran}; {frames} frames answered" if frames else f"{ran}; answered"
 
 
 def better(first: tuple[Verdict, JobResult], second: tuple[Verdict, JobResult]) -> bool:

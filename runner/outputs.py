@@ -7,10 +7,11 @@ link and the expected name is taken, by handle, up to its cap.
 import contextlib
 import functools
 import os
+import shutil
 import stat
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -38,6 +39,7 @@ _KINDS = (
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
+    (stat.S_ISREG, "a file"),
 )
 _TAR_KINDS = {
     tarfile.SYMTYPE: "a symbolic link",
@@ -62,8 +64,36 @@ class OutputPlace(Protocol):
     def overshoot(self) -> Tally | None:
         """The most it was seen to hold where that is more than it may; None where it is not, or cannot be."""
 
-    def take(self, name: str, target: Path) -> Intake:
-        """Take the expected file out; only after the container is dead."""
+    def take(self, wanted: "Wanted", target: Path) -> Intake:
+        """Take what is expected out; only after the container is dead."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is taken out of an output.
+
+    Attributes:
+        path: Path below the output folder: of a file, or of the folder that ``files`` lie in.
+        files: Names of the files of that folder; empty where ``path`` is a file. What is not there is not taken: the
+            format says what is missing.
+        siblings: What else is expected at the top of the output, or beside the file; it counts for nothing.
+        most: Bytes that may be taken; None: as many as the output may hold.
+    """
+
+    path: str
+    files: tuple[str, ...] = ()
+    siblings: frozenset[str] = frozenset()
+    most: int | None = None
+
+    @property
+    def parent(self) -> str:
+        """The folder that is looked around in: the file's own, or the one above the folder."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The file's own name, or the folder's."""
+        return self.path.rpartition("/")[2]
 
 
 def _kind(mode: int) -> str:
@@ -73,8 +103,8 @@ def _kind(mode: int) -> str:
 class _Others:
     """The other entries of an output: how many, and what kinds of names they have."""
 
-    def __init__(self, expected: str) -> None:
-        self._expected = expected
+    def __init__(self, expected: str, siblings: frozenset[str] = frozenset()) -> None:
+        self._expected, self._siblings = expected, siblings
         self._kinds: set[NameKind] = set()
         self.count = 0
 
@@ -83,7 +113,7 @@ class _Others:
         return tuple(sorted(self._kinds))
 
     def add(self, name: str, *, folder: bool) -> None:
-        if name != self._expected:
+        if name != self._expected and name not in self._siblings:
             self.count += 1
             self._kinds.add(NameKind.FOLDER if folder else kind_of_name(name, self._expected))
 
@@ -100,8 +130,8 @@ def kind_of_name(name: str, expected: str) -> NameKind:
     return NameKind.STEM if extension and name.endswith(extension) else NameKind.OTHER
 
 
-def _look_around(descriptor: int, expected: str) -> _Others:
-    others = _Others(expected)
+def _look_around(descriptor: int, wanted: Wanted) -> _Others:
+    others = _Others(wanted.name, wanted.siblings)
     with os.scandir(descriptor) as entries:
         for _, entry in zip(range(_MAX_ENTRIES), entries, strict=False):
             others.add(entry.name, folder=entry.is_dir(follow_symlinks=False))
@@ -120,30 +150,100 @@ def _copy(source: int, target: Path, cap: int) -> int:
     return copied
 
 
-def take_file(folder: Path, name: str, target: Path, *, cap: int, full: bool) -> Intake:
-    """Take ``folder/name`` out.
+def take_file(folder: Path, wanted: Wanted, target: Path, *, cap: int, full: bool) -> Intake:
+    """Take a file, or a folder's expected files, out.
 
     Args:
         folder: The output folder; the container is dead.
-        name: The expected file.
-        target: A fresh file to copy to; not made where the file is refused.
-        cap: Bytes it may have.
+        wanted: What is expected.
+        target: A fresh file to copy to, or a fresh folder; not made where it is refused.
+        cap: Bytes it may have in all.
         full: The folder's file system is full.
     """
+    cap = cap if wanted.most is None else min(cap, wanted.most)
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        others = _look_around(root, name)
-        refuse = _Refusing(name, others=others, full=full)
-        try:
-            handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
-        except FileNotFoundError:
-            return refuse(IntakeRefusal.MISSING)
-        try:
-            return _take_handle(handle, target, cap=cap, device=os.fstat(root).st_dev, refuse=refuse)
-        finally:
-            os.close(handle)
+        device = os.fstat(root).st_dev
+        with contextlib.ExitStack() as stack:
+            try:
+                above = _descend(root, wanted.parent, device=device, stack=stack)
+            except _NoFolderError as error:
+                refuse = _Refusing(wanted.path, others=_look_around(root, replace(wanted, path=error.name)), full=full)
+                return refuse(error.refusal, error.detail)
+            refuse = _Refusing(wanted.path, others=_look_around(above, wanted), full=full)
+            if wanted.files:
+                return _take_files(above, wanted, target, cap=cap, device=device, refuse=refuse)
+            return _take_one(above, wanted.name, target, cap=cap, device=device, refuse=refuse)
     finally:
         os.close(root)
+
+
+class _NoFolderError(Exception):
+    """A folder on the way to what is expected is none."""
+
+    def __init__(self, name: str, refusal: IntakeRefusal, detail: str = "") -> None:
+        super().__init__(name)
+        self.name, self.refusal, self.detail = name, refusal, detail
+
+
+def _descend(root: int, path: str, *, device: int, stack: contextlib.ExitStack) -> int:
+    """Go down to a folder, name by name; no link is followed, and no other file system entered."""
+    here = root
+    for name in filter(None, path.split("/")):
+        try:
+            handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+        except FileNotFoundError:
+            raise _NoFolderError(name, IntakeRefusal.MISSING) from None
+        stack.callback(os.close, handle)
+        facts = os.fstat(handle)
+        if not stat.S_ISDIR(facts.st_mode):
+            detail = f"in {name}, which is {_kind(facts.st_mode)}"
+            raise _NoFolderError(name, IntakeRefusal.NOT_REGULAR, detail)
+        if facts.st_dev != device:
+            raise _NoFolderError(name, IntakeRefusal.NOT_REGULAR, f"in {name}, which is on another file system")
+        here = _open_folder(handle)
+        stack.callback(os.close, here)
+    return here
+
+
+def _open_folder(handle: int) -> int:
+    path, flags = f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    try:
+        return os.open(path, flags)
+    except PermissionError:  # without root its rights bind us; it is our own user's
+        Path(path).chmod(0o700)
+        return os.open(path, flags)
+
+
+def _take_one(above: int, name: str, target: Path, *, cap: int, device: int, refuse: "_Refusing") -> Intake:
+    try:
+        handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    except FileNotFoundError:
+        return refuse(IntakeRefusal.MISSING)
+    try:
+        return _take_handle(handle, target, cap=cap, device=device, refuse=refuse)
+    finally:
+        os.close(handle)
+
+
+def _take_files(above: int, wanted: Wanted, target: Path, *, cap: int, device: int, refuse: "_Refusing") -> Intake:
+    """Take the expected files of a folder; one that is refused is named, and refuses all."""
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = _descend(above, wanted.name, device=device, stack=stack)
+        except _NoFolderError as error:
+            return refuse(error.refusal, error.detail.replace(f"in {error.name}, which is ", ""))
+        target.mkdir()
+        size = 0
+        for name in wanted.files:
+            taken = _take_one(folder, name, target / name, cap=cap - size, device=device, refuse=refuse)
+            if taken.refusal is IntakeRefusal.MISSING:
+                continue
+            if taken.refusal is not None:
+                shutil.rmtree(target)
+                return replace(taken, file=f"{wanted.path}/{name}")
+            size += taken.size
+    return refuse.taken(size)
 
 
 class _Refusing:
@@ -213,14 +313,14 @@ class LoopPlace(_HeldPlace):
         """The mount point."""
         return self._folder
 
-    def take(self, name: str, target: Path) -> Intake:
-        """Take the expected file out; only after the container is dead."""
+    def take(self, wanted: Wanted, target: Path) -> Intake:
+        """Take what is expected out; only after the container is dead."""
         self.require_room()
         room = os.statvfs(self._folder)
         # A large write that does not fit takes only a part of what was left, or nothing of it.
         left = max(room.f_blocks // 64, min(_LARGE_WRITE // room.f_frsize, room.f_blocks // 8))
         full = room.f_bavail <= left or room.f_ffree == 0
-        return take_file(self._folder, name, target, cap=self._cap, full=full)
+        return take_file(self._folder, wanted, target, cap=self._cap, full=full)
 
     def require_room(self) -> None:
         """Require that the host's own disk can hold all that may be written here.
@@ -283,18 +383,39 @@ class VolumePlace(_HeldPlace):
         """The volume's name."""
         return self._volume
 
-    def take(self, name: str, target: Path) -> Intake:
-        """Take the expected file out; only after the container is dead."""
+    def take(self, wanted: Wanted, target: Path) -> Intake:
+        """Take what is expected out; only after the container is dead."""
         chunks = self._engine.read_tree(self._holder, HOLDER_MOUNT)
+        taking = _TakingFromTar(self._engine, self._holder, wanted, target, cap=self._cap, most_files=self._files)
         try:
-            return self._take_from(chunks, name, target)
+            return taking.take(chunks)
         except tarfile.TarError as error:
             raise HostFault(f"what the engine read of the output is damaged: {error}", where=self._volume) from error
 
-    def _take_from(self, chunks: Iterable[bytes], name: str, target: Path) -> Intake:
-        found: Intake | None = None
-        others = _Others(name)
-        count, used, linked, cut = 0, 0, False, False
+
+class _TakingFromTar:
+    """Takes one output out of the stream in which an engine tells a volume's whole content."""
+
+    def __init__(self, engine: Engine, holder: str, wanted: Wanted, target: Path, *, cap: int, most_files: int) -> None:
+        self._engine, self._holder, self._wanted, self._target = engine, holder, wanted, target
+        self._cap, self._files = cap, most_files
+        self._most = cap if wanted.most is None else min(cap, wanted.most)
+        names = [f"{wanted.path}/{name}" for name in wanted.files] or [wanted.path]
+        self._targets = {name: target / name.rpartition("/")[2] if wanted.files else target for name in names}
+        self._ways = {wanted.path[:place] for place, letter in enumerate(wanted.path) if letter == "/"}
+        if wanted.files:
+            self._ways.add(wanted.path)
+        self._others = _Others(wanted.name, wanted.siblings)
+        self._size = 0
+        self._seen: set[str] = set()
+        self._refused: Intake | None = None
+        self._folder_seen = False
+        self._on_the_way = 0
+
+    def take(self, chunks: Iterable[bytes]) -> Intake:
+        count, used, cut = 0, 0, False
+        if self._wanted.files:
+            self._target.mkdir()
         with tarfile.open(fileobj=IterableReader(chunks), mode="r|", bufsize=_BLOCK) as tar:
             for member in tar:
                 # The stream begins with the folder itself.
@@ -305,57 +426,101 @@ class VolumePlace(_HeldPlace):
                     raise tarfile.ReadError("a size below zero")
                 count += 1
                 used += -(-member.size // _PAGE) * _PAGE
-                if "/" not in inside:
-                    others.add(inside, folder=member.isdir())
-                if inside == name and found is None:
-                    found = self._take_member(tar, member, name, target)
-                elif member.islnk() and _inside(member.linkname) == name:
-                    linked = True  # the stream holds a file once, under the first of its names
+                self._meet(tar, member, inside)
                 if used > self._cap or count > self._files:
                     cut = True
                     break
         full = used > self._cap - _PAGE or count >= self._files - 1
-        others_count = count - (found is not None)
-        found = found or self._unseen(name, cut=cut)
-        if found.refusal is None and (linked or cut):
-            target.unlink()
-            several = Intake(file=name, refusal=IntakeRefusal.SEVERAL_LINKS, detail=_SEVERAL)
-            found = several if linked else self._beside_too_much(name)
-        return Intake(
-            file=name, size=found.size, refusal=found.refusal, detail=found.detail,
-            other_entries=others_count, full=full, other_names=others.kinds,
-        )  # fmt: skip
+        found = self._found(cut=cut)
+        if found.refusal is not None:
+            self._forget()
+        # The stream tells of every entry, at whatever depth; those on the way to what is expected are no others.
+        others = count - len(self._seen) - self._on_the_way
+        return replace(found, other_entries=others, full=full, other_names=self._others.kinds)
 
-    def _beside_too_much(self, name: str) -> Intake:
+    def _meet(self, tar: tarfile.TarFile, member: tarfile.TarInfo, inside: str) -> None:
+        above, _, name = inside.rpartition("/")
+        if above == self._wanted.parent or (above == "" and name not in self._ways):
+            self._others.add(name, folder=member.isdir())
+            self._on_the_way += name in self._wanted.siblings
+        if inside in self._ways:
+            self._on_the_way += 1
+            self._folder_seen |= inside == self._wanted.path
+            if not member.isdir():
+                which = "" if inside == self._wanted.path else f"in {name}, which is "
+                self._refuse(self._wanted.path, IntakeRefusal.NOT_REGULAR, which + _member_kind(member))
+        elif inside in self._targets and inside not in self._seen:
+            self._seen.add(inside)
+            self._take_member(tar, member, inside)
+        elif member.islnk() and _inside(member.linkname) in self._targets:
+            # The stream holds a file once, under the first of its names.
+            self._refuse(_inside(member.linkname), IntakeRefusal.SEVERAL_LINKS, _SEVERAL)
+
+    def _refuse(self, name: str, refusal: IntakeRefusal, detail: str) -> None:
+        if self._refused is None:
+            self._refused = Intake(file=name, refusal=refusal, detail=detail)
+
+    def _take_member(self, tar: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> None:
+        if not member.isreg():
+            refusal = IntakeRefusal.SEVERAL_LINKS if member.islnk() else IntakeRefusal.NOT_REGULAR
+            self._refuse(name, refusal, _member_kind(member))
+        elif self._size + member.size > self._most:
+            self._refuse(name, IntakeRefusal.TOO_LARGE, f"{member.size} bytes of {self._most - self._size} allowed")
+        elif self._refused is None:
+            source = tar.extractfile(member)
+            assert source is not None
+            with self._targets[name].open("xb") as sink:
+                while chunk := source.read(_BLOCK):
+                    sink.write(chunk)
+            self._size += member.size
+
+    def _found(self, *, cut: bool) -> Intake:
+        if self._refused is not None:
+            return self._refused
+        if self._wanted.files:
+            if cut:
+                return self._beside_too_much()
+            for name in self._targets:
+                if name not in self._seen and self._is_a_socket(name):
+                    return Intake(file=name, refusal=IntakeRefusal.NOT_REGULAR, detail="a socket")
+            if self._folder_seen:
+                return Intake(file=self._wanted.path, size=self._size)
+        elif self._seen:
+            return self._beside_too_much() if cut else Intake(file=self._wanted.path, size=self._size)
+        return self._unseen(cut=cut)
+
+    def _forget(self) -> None:
+        if self._wanted.files:
+            shutil.rmtree(self._target)
+        else:
+            self._target.unlink(missing_ok=True)
+
+    def _beside_too_much(self) -> Intake:
         """More than can be written, so files with holes; what would have come after them was not looked at."""
         detail = f"more than the {self._cap} bytes or {self._files} files allowed beside it"
-        return Intake(file=name, refusal=IntakeRefusal.TOO_LARGE, detail=detail)
+        return Intake(file=self._wanted.path, refusal=IntakeRefusal.TOO_LARGE, detail=detail)
 
-    def _unseen(self, name: str, *, cut: bool) -> Intake:
-        """What is not in the stream is not there, or is a socket: engines leave those out."""
+    def _is_a_socket(self, name: str) -> bool:
+        """Whether what is not in the stream is there all the same: engines leave sockets out of it."""
         facts = self._engine.read_file(self._holder, f"{HOLDER_MOUNT}/{name}", max_bytes=0)
-        if facts is None:
-            return Intake(file=name, refusal=IntakeRefusal.MISSING)
-        if cut:
-            return self._beside_too_much(name)
-        if facts.kind is not FileKind.OTHER:
-            raise HostFault("what the engine read of the output is not whole", where=f"{self._volume}: {name}")
-        return Intake(file=name, refusal=IntakeRefusal.NOT_REGULAR, detail="a socket")
+        if facts is not None and facts.kind is not FileKind.OTHER:
+            raise HostFault("what the engine read of the output is not whole", where=f"{self._holder}: {name}")
+        return facts is not None
 
-    def _take_member(self, tar: tarfile.TarFile, member: tarfile.TarInfo, name: str, target: Path) -> Intake:
-        if not member.isreg():
-            kind = _SEVERAL if member.islnk() else _TAR_KINDS.get(member.type, "not a regular file")
-            refusal = IntakeRefusal.SEVERAL_LINKS if member.islnk() else IntakeRefusal.NOT_REGULAR
-            return Intake(file=name, refusal=refusal, detail=kind)
-        if member.size > self._cap:
-            detail = f"{member.size} bytes of {self._cap} allowed"
-            return Intake(file=name, refusal=IntakeRefusal.TOO_LARGE, detail=detail)
-        source = tar.extractfile(member)
-        assert source is not None
-        with target.open("xb") as sink:
-            while chunk := source.read(_BLOCK):
-                sink.write(chunk)
-        return Intake(file=name, size=member.size)
+    def _unseen(self, *, cut: bool) -> Intake:
+        """What is not in the stream is not there, or is a socket, or comes after the point where it was left."""
+        name = self._wanted.path
+        if cut and self._engine.read_file(self._holder, f"{HOLDER_MOUNT}/{name}", max_bytes=0) is not None:
+            return self._beside_too_much()
+        if not cut and self._is_a_socket(name):
+            return Intake(file=name, refusal=IntakeRefusal.NOT_REGULAR, detail="a socket")
+        return Intake(file=name, refusal=IntakeRefusal.MISSING)
+
+
+def _member_kind(member: tarfile.TarInfo) -> str:
+    if member.isreg():
+        return "a file"
+    return _SEVERAL if member.islnk() else _TAR_KINDS.get(member.type, "not a regular file")
 
 
 def _inside(name: str) -> str:

@@ -3,16 +3,18 @@
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from runner.budget import Budget
-from runner.challenge import Invocation, Limits, Task
+from runner.challenge import Challenge, Invocation, InvocationMode, Limits, Task
 from runner.dataset import Case
-from runner.job import EXECUTION_CONTRACT, Cut, CutKind, Job
+from runner.job import EXECUTION_CONTRACT, Cut, CutKind, Job, Output
 from runner.policy import STRICT, Policy, facts_of
 from runner.quantities import show_bytes, show_seconds
 from runner.settings import Ceiling
+from runner.submissions import Submission, slug_of
 
 _SHORT = {CutKind.PREFIX: "cut", CutKind.ALTERED_FUTURE: "altered"}
 
@@ -98,56 +100,154 @@ def job_name(cut: Cut | None, *, repeat: int = 0) -> str:
     return f"{name}-{cut.repeat}" if cut.repeat else name
 
 
+def entered_tasks(challenge: Challenge, submission: Submission) -> tuple[str, ...]:
+    """The tasks a submission takes part in, in the challenge's order."""
+    return tuple(name for name in challenge.tasks if not submission.tasks or name in submission.tasks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """The tasks that one run of a container answers: they show it the same, in the same way.
+
+    Attributes:
+        names: As in challenge.yaml, in its order; attempts are kept below the first.
+        inputs: Names of the inputs it is shown, in the order of ``cases.inputs``.
+        inputs_from: Earlier tasks whose predictions it is shown.
+        files: By task, where its prediction is written.
+    """
+
+    names: tuple[str, ...]
+    inputs: tuple[str, ...]
+    inputs_from: tuple[str, ...] = ()
+    files: Mapping[str, str]
+
+
+def shared_runs(challenge: Challenge, tasks: Sequence[str]) -> tuple[Shared, ...]:
+    """Group the tasks a submission enters by what a container meets; their order is kept.
+
+    Args:
+        challenge: The challenge.
+        tasks: Names of some of its tasks.
+    """
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for name in challenge.tasks:
+        if name in tasks:
+            task = challenge.tasks[name]
+            apart = name if task.inputs_from or _tells_task(challenge.invocation, task) else ""
+            groups.setdefault((_inputs(challenge, task), task.inputs_from, apart), []).append(name)
+    return tuple(_shared(challenge, names) for names in groups.values())
+
+
+def _shared(challenge: Challenge, names: Sequence[str]) -> Shared:
+    first = challenge.tasks[names[0]]
+    return Shared(
+        names=tuple(names), inputs=_inputs(challenge, first), inputs_from=first.inputs_from,
+        files={name: challenge.tasks[name].format.file.replace("{task}", name) for name in names},
+    )  # fmt: skip
+
+
+def _inputs(challenge: Challenge, task: Task) -> tuple[str, ...]:
+    return tuple(name for name in challenge.cases.rules if not task.inputs or name in task.inputs)
+
+
+def _tells_task(invocation: Invocation, task: Task) -> bool:
+    return any("{task}" in text for text in (*invocation.command, *invocation.args, task.format.file))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A case that a job is shown, and the hashes of what that is.
+
+    Attributes:
+        case: The case.
+        inputs: Hash of its inputs.
+        donor: Hash of the inputs of the case whose frames an altered future shows.
+        earlier: Hash of the earlier predictions it is shown.
+    """
+
+    case: Case
+    inputs: str
+    donor: str = ""
+    earlier: str = ""
+
+
+DATA_SET = "data set"
+"""In place of a case, where a container is started for all of them."""
+
+
 def plan_job(
     *,
     submission: str,
-    task_name: str,
-    task: Task,
-    invocation: Invocation,
-    case: Case,
-    case_hash: str,
+    shared: Shared,
+    challenge: Challenge,
+    shown: Sequence[Shown],
     image_id: str,
     budget: Budget,
     policy: Policy = STRICT,
     cut: Cut | None = None,
-    donor_hash: str = "",
     repeat: int = 0,
 ) -> Job:
     """Describe one container run; its digest is the hash of everything that could change its result.
 
     Args:
         submission: Slug.
-        task_name: As in challenge.yaml.
-        task: The task.
-        invocation: How containers are started.
-        case: What it is shown.
-        case_hash: Hash of the case's inputs.
+        shared: The tasks it answers.
+        challenge: Says how containers are started.
+        shown: The cases it is shown; more than one only in mode ``dataset``.
         image_id: The pinned image.
-        budget: The full case's, also for a cut.
+        budget: That of the full sequence, also for a cut.
         policy: What the container is held to.
         cut: The view; None: the full sequence.
-        donor_hash: Hash of the case whose frames an altered future shows.
         repeat: 0 for the run that is judged, 1, 2, … for its repetitions.
     """
     name = job_name(cut, repeat=repeat)
+    invocation, rules = challenge.invocation, challenge.cases.rules
+    whole = invocation.mode is InvocationMode.DATASET
+    outputs = _outputs(shared, shown, cut, apart=whole)
+    places = {one: rules[one].inside for one in shared.inputs}
+    told = ",".join(shared.names)
     facts = {
         "contract": EXECUTION_CONTRACT,
         "image": image_id,
-        "args": invocation.args,
-        "mounts": (invocation.input_mount, invocation.output_mount),
-        "task": task_name,
-        "file": task.format.file,
+        "invocation": invocation.model_dump(mode="json"),
+        "told": told,
+        "places": places,
+        "outputs": [(output.file, output.apart) for output in outputs],
         "budget": dataclasses.asdict(budget),
         "policy": facts_of(policy),
-        "case": case_hash,
+        "shown": [(one.inputs, one.donor, one.earlier) for one in shown],
         "cut": dataclasses.asdict(cut) if cut else None,
-        "donor": donor_hash,
         "repeat": repeat,
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    shown = cut.frames if cut is not None and cut.kind is CutKind.PREFIX else len(case.frames)
     return Job(
-        submission=submission, task=task_name, case=case.name, name=name, cut=cut, frames=shown, image_id=image_id,
-        arguments=invocation.args, input_mount=invocation.input_mount, output_mount=invocation.output_mount,
-        expected_file=task.format.file, budget=budget, digest=digest,
+        submission=submission, task=shared.names[0], name=name, cut=cut, image_id=image_id,
+        case=DATA_SET if whole else shown[0].case.name,
+        frames=sum(_frames_shown(one.case, cut) for one in shown), command=invocation.command,
+        arguments=invocation.args, environment=invocation.environment, told=told, places=places, whole=whole,
+        lists=invocation.lists, input_mount=invocation.input_mount, output_mount=invocation.output_mount,
+        outputs=outputs, budget=budget, digest=digest,
     )  # fmt: skip
+
+
+def _outputs(shared: Shared, shown: Sequence[Shown], cut: Cut | None, *, apart: bool) -> tuple[Output, ...]:
+    outputs = []
+    for one in shown:
+        for file in dict.fromkeys(shared.files.values()):
+            frames = _frames_shown(one.case, cut)
+            stems = one.case.stems[:frames] if "{frame}" in file else ()
+            outputs.append(
+                Output(
+                    case=one.case.name,
+                    file=file,
+                    frames=frames,
+                    stems=stems,
+                    apart=slug_of(one.case.name) if apart else "",
+                )
+            )
+    return tuple(outputs)
+
+
+def _frames_shown(case: Case, cut: Cut | None) -> int:
+    prefix = cut is not None and cut.kind is CutKind.PREFIX
+    return min(cut.frames, len(case.frames)) if prefix and cut is not None else len(case.frames)

@@ -11,11 +11,12 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from runner.budget import Budget
-from runner.dataset import Case
+from runner.dataset import frames_case
 from runner.engine import ImageFacts
 from runner.errors import HostUnfit
-from runner.execute import Bench, View, run_job
-from runner.job import IntakeRefusal, Job, JobResult, KillReason
+from runner.execute import Bench, run_job
+from runner.inputs import CaseView
+from runner.job import IntakeRefusal, Job, JobResult, KillReason, Output
 from runner.seccomp import DOORS
 from runner.workspace import neutral_name
 
@@ -74,15 +75,15 @@ def ask(
     inputs = scratch / neutral_name()
     inputs.mkdir(parents=True)
     (inputs / _MARKER).write_text(marker, encoding="ascii")
-    case = Case(name="probe", folder=inputs, frames=(_MARKER,), fps=1.0, reference=inputs / _MARKER)
+    case = frames_case("probe", inputs, (_MARKER,), fps=1.0, reference=inputs / _MARKER)
     job = Job(
         submission="probe", task="probe", case="probe", name="full", cut=None, frames=1, image_id=helper.id,
         arguments=("python3", "-c", script, "{input}", "{output}"), input_mount="/data/inputs",
-        output_mount="/data/outputs", expected_file="{case}.json", budget=budget, digest="",
+        output_mount="/data/outputs", outputs=(Output(case="probe", file="{case}.json"),), budget=budget, digest="",
     )  # fmt: skip
     folder = scratch / neutral_name()
     folder.mkdir()
-    result = run_job(bench, job, View(case=case), image=helper, attempt=1, folder=folder)
+    result = run_job(bench, job, {"probe": CaseView(case=case)}, image=helper, attempt=1, folder=folder)
     log = (folder / "log.txt").read_text(encoding="utf-8", errors="replace") if (folder / "log.txt").exists() else ""
     answer: JsonValue | None = None
     if result.intake is not None and result.intake.refusal is None:

@@ -40,10 +40,23 @@ class DataHashes:
         return digest
 
     def inputs(self, case: Case) -> str:
-        """Hash of a case's frames, their names and their order."""
+        """Hash of a case's inputs: their names, their files' names and bytes, and the order of the frames."""
         total = hashlib.sha256()
-        for name in case.frames:
-            total.update(f"{name}\0{self.file(case.folder / name)}\n".encode("utf-8", "surrogateescape"))
+        for given in case.inputs:
+            for name, path in given.files():
+                line = f"{given.name}\0{name}\0{self.file(path)}\n"
+                total.update(line.encode("utf-8", "surrogateescape"))
+        return total.hexdigest()
+
+    def tree(self, path: Path) -> str:
+        """Hash of a file, or of a folder: the names and bytes of its files, at any depth."""
+        if path.is_file():
+            return self.file(path)
+        total = hashlib.sha256()
+        for found in sorted(path.rglob("*")):
+            if found.is_file():
+                line = f"{found.relative_to(path).as_posix()}\0{self.file(found)}\n"
+                total.update(line.encode("utf-8", "surrogateescape"))
         return total.hexdigest()
 
     def save(self) -> None:

@@ -24,7 +24,7 @@ class Seat:
         uid: User id, this job's own.
         gid: Group id.
         view: Folder of the host with the input, mounted read-only.
-        input_name: Name of the case's input in it; neutral.
+        input_name: The neutral name of the case; of the first one where there are several.
         output: Folder of the host, or volume, that is written to.
         gpus: UUIDs of the devices it holds.
         gpu_access: How the engine is asked for them; told where there are some.
@@ -46,18 +46,26 @@ class Seat:
 
 
 def expand(arguments: tuple[str, ...], *, job: Job, name: str) -> tuple[str, ...]:
-    """Fill the placeholders of the challenge's arguments with paths inside the container."""
+    """Fill the placeholders of the challenge's arguments with paths inside the container.
+
+    Args:
+        arguments: With placeholders.
+        job: What is run.
+        name: The neutral name of its case; where it is started for a data set, it has none.
+    """
+    alone = next(iter(job.places.values())) if len(job.places) == 1 else "{case}"
     values = {
-        "{input}": f"{job.input_mount}/{name}",
-        "{output}": f"{job.output_mount}/{name}",
-        "{task}": job.task,
+        "{input}": job.input_mount if job.whole else f"{job.input_mount}/{alone}",
+        "{output}": job.output_mount if job.whole else f"{job.output_mount}/{name}",
+        "{task}": job.told,
+        **{f"{{{given}}}": f"{job.input_mount}/{place}" for given, place in job.places.items()},
     }
     filled = []
     for argument in arguments:
         text = argument
         for placeholder, value in values.items():
             text = text.replace(placeholder, value)
-        filled.append(text)
+        filled.append(text if job.whole else text.replace("{case}", name))
     return tuple(filled)
 
 
@@ -65,7 +73,8 @@ def _environment(policy: Policy, job: Job, image: ImageFacts, seat: Seat) -> dic
     own = {name: value for name, _, value in (line.partition("=") for line in image.environment)}
     values = {key: value for key, value in policy.caches.items() if key not in own}
     values |= policy.environment
-    values["PROCTOR_TASK"] = job.task
+    values |= job.environment
+    values["PROCTOR_TASK"] = job.told
     return values | access.environment(own, seat.gpus, seat.gpu_access)
 
 
@@ -104,7 +113,8 @@ def container_spec(*, policy: Policy, job: Job, image: ImageFacts, seat: Seat) -
         image_id=job.image_id,
         name=seat.name,
         labels=seat.labels,
-        command=expand(job.arguments, job=job, name=seat.input_name) or None,
+        entrypoint=expand(job.command, job=job, name=seat.input_name) or None,
+        command=expand(job.arguments, job=job, name=seat.input_name) or (() if job.command else None),
         environment=_environment(policy, job, image, seat),
         user=image.user if policy.image_user else f"{seat.uid}:{seat.gid}",
         network=policy.network,

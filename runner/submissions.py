@@ -9,14 +9,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from runner.challenge.section import Section
 from runner.errors import ConfigError, UsageError
 from runner.yaml_text import parse_model, parse_yaml, read_text
 
-_COLUMNS = ("submission", "team", "image", "tasks", "status", "received")
+_COLUMNS = ("submission", "team", "image", "predictions", "tasks", "status", "received")
 _MARKED = re.compile(r"(?:^|-)[0-9a-f]{8}$")
 
 
@@ -42,7 +42,10 @@ class Submission(Section):
     Attributes:
         submission: Unique key.
         team: Who handed it in; several submissions may share a team.
-        image: A registry reference, a local image, or the path of a ``docker save`` archive.
+        image: A registry reference, a local image, or the path of a ``docker save`` archive; empty where there are
+            ``predictions``.
+        predictions: In place of an image: a folder of files as its container would write them, named by the real names
+            of the cases; run time and causality are not tested.
         tasks: Which tasks it enters; empty: all.
         status: How it takes part.
         received: When it came in, as the organisers write it.
@@ -50,7 +53,8 @@ class Submission(Section):
 
     submission: str = Field(min_length=1, max_length=200)
     team: str = Field(min_length=1, max_length=200)
-    image: str = Field(min_length=1)
+    image: str = ""
+    predictions: str = ""
     tasks: tuple[str, ...] = ()
     status: Status = Status.COMPETING
     received: str = ""
@@ -59,6 +63,12 @@ class Submission(Section):
     @classmethod
     def _as_text(cls, value: object) -> object:
         return value if isinstance(value, str) else str(value)
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "Submission":
+        if bool(self.image) == bool(self.predictions):
+            raise ValueError("either image or predictions is due, and not both")
+        return self
 
     @property
     def slug(self) -> str:
@@ -131,7 +141,9 @@ def _from_csv(path: Path, text: str) -> list[_Listed]:
 
 def _check_header(path: Path, names: Sequence[str]) -> None:
     wrong = [f"unknown column {name!r}" for name in names if name not in _COLUMNS]
-    wrong += [f"column {name!r} is missing" for name in _COLUMNS[:3] if name not in names]
+    wrong += [f"column {name!r} is missing" for name in _COLUMNS[:2] if name not in names]
+    if "image" not in names and "predictions" not in names:
+        wrong.append("column 'image' is missing")
     wrong += [f"column {name!r} stands there twice" for name in _COLUMNS if names.count(name) > 1]
     if wrong:
         raise ConfigError("; ".join(wrong), where=f"{path}, line 1", remedy=f"the columns are {', '.join(_COLUMNS)}")
@@ -155,6 +167,8 @@ def _from_row(path: Path, row: dict[str, str], line: int) -> Submission:
 
 def _explain(detail: ErrorDetails) -> str:
     key = ".".join(map(str, detail["loc"]))
+    if not key:
+        return detail["msg"].removeprefix("Value error, ")
     return f"{key} is missing" if detail["type"] == "missing" else f"{key} is {detail['input']!r}: {detail['msg']}"
 
 

@@ -19,7 +19,7 @@ from runner.beside import beside
 from runner.budget import Budget
 from runner.errors import HostFault
 from runner.job import Intake
-from runner.outputs import take_file
+from runner.outputs import Wanted, take_file
 from runner.tally import Tally, tally
 
 LOOK_EVERY = 0.02
@@ -99,11 +99,11 @@ class WatchedPlace:
         with self._lock:
             return self._most
 
-    def take(self, name: str, target: Path) -> Intake:
-        """Look a last time and take the expected file out; only after the container is dead."""
+    def take(self, wanted: Wanted, target: Path) -> Intake:
+        """Look a last time and take what is expected out; only after the container is dead."""
         self._folder.chmod(0o700)  # without root, what its owner shut is shut to us
         self._look()
-        intake = take_file(self._folder, name, target, cap=self._bytes, full=False)
+        intake = take_file(self._folder, wanted, target, cap=self._bytes, full=False)
         return replace(intake, full=self.overshoot() is not None)
 
     def require_room(self, size: int) -> None:

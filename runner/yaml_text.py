@@ -302,6 +302,15 @@ def _is_model(annotation: object) -> TypeGuard[type[BaseModel]]:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
+def _kind_of(annotation: object, value: object) -> object:
+    """The subclass of a model whose own literal key says that the value is of it; else the annotation itself."""
+    if _is_model(annotation) and isinstance(value, dict):
+        for kind in annotation.__subclasses__():
+            if any(value.get(name) in _literals(info.annotation) for name, info in kind.model_fields.items()):
+                return kind
+    return annotation
+
+
 def _keys(model: type[BaseModel]) -> dict[str, object]:
     """Every name a section's keys go by, with what its value may be."""
     keys: dict[str, object] = {}
@@ -312,7 +321,13 @@ def _keys(model: type[BaseModel]) -> dict[str, object]:
     return keys
 
 
-def _locate(model: type[BaseModel], location: tuple[Key, ...]) -> _Place:
+def _inside(value: object, part: Key) -> object:
+    if isinstance(value, dict):
+        return value.get(part)
+    return value[part] if isinstance(value, list) and isinstance(part, int) and part < len(value) else None
+
+
+def _locate(model: type[BaseModel], location: tuple[Key, ...], value: object) -> _Place:
     """Follow pydantic's place through the models: it holds tags of unions, which are no keys of the file."""
     path: list[Key] = []
     annotation: object = model
@@ -326,6 +341,8 @@ def _locate(model: type[BaseModel], location: tuple[Key, ...]) -> _Place:
         if part == "[key]":
             break
         path.append(part)
+        annotation = _kind_of(annotation, value)
+        value = _inside(value, part)
         if _is_model(annotation):
             keys = _keys(annotation)
             known, annotation = tuple(keys), keys.get(str(part), object)
@@ -337,7 +354,7 @@ def _locate(model: type[BaseModel], location: tuple[Key, ...]) -> _Place:
 
 
 def _explain(detail: ErrorDetails, parsed: YamlText, model: type[BaseModel]) -> Fault:
-    place = _locate(model, detail["loc"])
+    place = _locate(model, detail["loc"], parsed.value)
     line = next(parsed.lines[place.path[:n]] for n in range(len(place.path), -1, -1) if place.path[:n] in parsed.lines)
     words = _words(detail)
     match detail["type"]:

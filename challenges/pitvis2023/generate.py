@@ -3,7 +3,8 @@
 A case is a walk through the steps, each held for a while; out of patient (-1) and the steps that are not evaluated
 (11, 13) come up in places. A frame is a small PNG in the colour of its step, moved at random. The colours never
 change, so a method can have them built in; the movement is such that the nearest colour is right for most single
-frames but not for all, and a method that remembers the past does better.
+frames but not for all, and a method that remembers the past does better. The instruments are mostly those that are
+usual for the step, and change only where it does.
 
     python challenges/pitvis2023/generate.py OUT --cases 4 --frames 60 90 --seed 7
 """
@@ -37,6 +38,9 @@ COLOURS: dict[int, tuple[int, int, int]] = {
 
 SPREAD = 20.0
 """Standard deviation of a frame's mean colour around its step's, in each channel."""
+
+USUAL: dict[int, tuple[int, int]] = {step: ((5 * step + 3) % 19, (7 * step + 1) % 19) for step in COLOURS if step > 0}
+"""The two instruments that are usual in a step."""
 
 _WIDTH, _HEIGHT = 64, 36
 _SHORTEST, _TYPICAL = 6, 14
@@ -89,10 +93,24 @@ def _write_reference(path: Path, video: int, steps: Labels, rng: np.random.Gener
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["int_video", "int_time", "int_step", "int_instrument1", "int_instrument2"])
+        instruments = (-1, -2)
         for time, step in enumerate(steps.tolist()):
-            first = -1 if step == -1 else int(rng.integers(0, _INSTRUMENTS))
-            second = int(rng.integers(0, _INSTRUMENTS)) if first > 0 and rng.random() < 0.3 else -2
-            writer.writerow([video, time, step, first, second])
+            drawn = _draw_instruments(rng, step)
+            if time == 0 or step != steps[time - 1]:
+                instruments = drawn
+            writer.writerow([video, time, step, *instruments])
+
+
+def _draw_instruments(rng: np.random.Generator, step: int) -> tuple[int, int]:
+    """Draw the two instruments of a frame: mostly the usual ones, and mostly no second."""
+    if step == -1:
+        return -1, -2
+    chosen = int(rng.integers(0, _INSTRUMENTS))
+    first = USUAL[step][0] if chosen > 5 else chosen
+    if chosen > 0 and rng.random() < 0.3:
+        second = int(rng.integers(0, _INSTRUMENTS))
+        return first, USUAL[step][1] if second > 5 else second
+    return first, -2
 
 
 def main() -> None:

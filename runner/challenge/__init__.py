@@ -1,9 +1,21 @@
 """What challenge.yaml says, a file a section; data only."""
 
-from runner.challenge.cases import CaseFiles
+from runner.challenge.cases import CaseFiles, InputKind, InputRule
 from runner.challenge.causality import CausalityRule, LeakPolicy
 from runner.challenge.challenge import Challenge, Consequence, Platform, Task
-from runner.challenge.formats import ColumnRule, FrameTableFormat, IndexRule
+from runner.challenge.formats import (
+    AnswerFormat,
+    ArraysFormat,
+    ColumnRule,
+    FieldRule,
+    FormatSection,
+    FrameScoresFormat,
+    FrameTableFormat,
+    ImageLabel,
+    IndexRule,
+    LabelImagesFormat,
+    OneArray,
+)
 from runner.challenge.invocation import Invocation, InvocationMode
 from runner.challenge.limits import Limits, RunTime
 from runner.challenge.privacy import Feedback, Publish
@@ -11,19 +23,29 @@ from runner.challenge.ranking import RankingRule
 from runner.challenge.scoring import MissingCase, Primary
 
 __all__ = [
+    "AnswerFormat",
+    "ArraysFormat",
     "CaseFiles",
     "CausalityRule",
     "Challenge",
     "ColumnRule",
     "Consequence",
     "Feedback",
+    "FieldRule",
+    "FormatSection",
+    "FrameScoresFormat",
     "FrameTableFormat",
+    "ImageLabel",
     "IndexRule",
+    "InputKind",
+    "InputRule",
     "Invocation",
     "InvocationMode",
+    "LabelImagesFormat",
     "LeakPolicy",
     "Limits",
     "MissingCase",
+    "OneArray",
     "Platform",
     "Primary",
     "Publish",

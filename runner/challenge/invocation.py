@@ -3,43 +3,78 @@
 import re
 from enum import StrEnum
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from runner.challenge.section import Section
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_KNOWN = ("input", "output", "task")
+_IN_LISTS = ("case", "frame")
+_OURS = re.compile(r"PROCTOR_|NVIDIA_|LD_|CUDA_VISIBLE_DEVICES$")
 
 
 class InvocationMode(StrEnum):
-    """What one container is started for."""
+    """What one container is started for: one case, or all cases of the data set."""
 
     CASE = "case"
+    DATASET = "dataset"
 
 
 class Invocation(Section):
-    """The command line and the two places a container sees.
+    """The command line, the two places a container sees, and what is written for it beside the inputs.
 
     Attributes:
-        mode: ``case``: one container a case.
-        args: Arguments after the image's own entry point; ``{input}`` and ``{output}`` are paths inside the
-            container, ``{task}`` is the task's name.
-        input_mount: Folder that holds the case's input, read-only.
+        mode: ``case``: one container a case. ``dataset``: one container for all of them.
+        command: In place of the image's own entry point and arguments; empty: the image's own.
+        args: Arguments after the entry point, or after ``command``. ``{input}`` and ``{output}`` are paths inside the
+            container: of the case, or in mode ``dataset`` of all. ``{case}`` is its neutral name, ``{task}`` the
+            task's, and the name of an input is its path.
+        environment: Variables, beside ``PROCTOR_TASK``, which names the task, or the tasks that share the run.
+        input_mount: Folder that holds the inputs, read-only.
         output_mount: Folder the container writes to; empty at the start.
+        lists: Text files written beside the inputs: path below the input folder, and what a line of it is. A path with
+            ``{case}`` is a file a case with a line a frame, where the line has ``{frame}``, the frame's name without
+            its extension; one without is a single file with a line a case, or a line for each frame of each.
     """
 
     mode: InvocationMode = InvocationMode.CASE
+    command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
+    environment: dict[str, str] = {}  # noqa: RUF012  pydantic copies it
     input_mount: str = Field(default="/data/inputs", pattern=r"^/[A-Za-z0-9_./-]+$")
     output_mount: str = Field(default="/data/outputs", pattern=r"^/[A-Za-z0-9_./-]+$")
+    lists: dict[str, str] = {}  # noqa: RUF012
 
-    @field_validator("args")
+    @field_validator("environment")
     @classmethod
-    def _known_placeholders(cls, args: tuple[str, ...]) -> tuple[str, ...]:
-        for argument in args:
-            for name in _PLACEHOLDER.findall(argument):
-                if name not in _KNOWN:
-                    raise ValueError(
-                        f"{{{name}}} in {argument!r} is not a placeholder; known: {{input}}, {{output}}, {{task}}"
-                    )
-        return args
+    def _names(cls, environment: dict[str, str]) -> dict[str, str]:
+        for name in environment:
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or _OURS.match(name):
+                raise ValueError(f"{name!r} is no name of a variable that a challenge may set")
+        return environment
+
+    @field_validator("lists")
+    @classmethod
+    def _list_files(cls, lists: dict[str, str]) -> dict[str, str]:
+        for path, line in lists.items():
+            if path.startswith("/") or any(part in ("", ".", "..") for part in path.split("/")):
+                raise ValueError(f"{path!r} must stay inside the input folder")
+            for name in _PLACEHOLDER.findall(path + line):
+                if name not in _IN_LISTS:
+                    raise ValueError(f"{{{name}}} is not a placeholder of lists; known: {{case}}, {{frame}}")
+            if "{frame}" in path or path.count("{case}") > 1:
+                raise ValueError(f"{path!r} may hold {{case}} once, and no {{frame}}")
+        return lists
+
+    @model_validator(mode="after")
+    def _a_case_of_its_own(self) -> "Invocation":
+        if self.mode is InvocationMode.DATASET:
+            for argument in (*self.command, *self.args):
+                if "{case}" in argument:
+                    raise ValueError(f"{argument!r}: there is no {{case}} in mode dataset: one container has them all")
+        return self
+
+    def placeholders(self) -> tuple[tuple[str, str], ...]:
+        """Every placeholder of the command line, with the argument it stands in."""
+        return tuple(
+            (name, argument) for argument in (*self.command, *self.args) for name in _PLACEHOLDER.findall(argument)
+        )

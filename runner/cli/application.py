@@ -35,6 +35,7 @@ COMMANDS = {
     "doctor": Entry("runner.cli.doctor", _HOST),
     "clean": Entry("runner.cli.clean", _HOST),
     "challenge": Entry("runner.cli.challenge", _AUTHORS, group=True),
+    "data": Entry("runner.cli.data", _ORGANISERS, group=True),
 }
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from runner.cli.options import Json, Network, Set, Settings, flags_of, network_of
+from runner.cli.options import CHALLENGE_HELP, Json, Network, Set, Settings, flags_of, network_of
 
 if TYPE_CHECKING:
     from runner.pipeline.check import CheckReport, Stage
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 def check(
     image: Annotated[str, typer.Argument(help="An image, a docker save archive, or a folder with a Dockerfile.")],
-    challenge: Annotated[str, typer.Option(help="Name of a bundled challenge, or a folder with a challenge.yaml.")],
+    challenge: Annotated[str, typer.Option(help=CHALLENGE_HELP)],
+    task: Annotated[
+        list[str] | None, typer.Option(help="A task you enter; once for each. Default: all.", metavar="NAME")
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(help="Your own data in the challenge's layout; default: the bundled sample.", metavar="DIR"),
@@ -44,8 +47,8 @@ def check(
     from runner.pipeline import check as flow
 
     request = flow.CheckRequest(
-        image=image, challenge=challenge, data=data, keep=keep, settings_file=settings, flags=flags_of(set_),
-        require_gpu=require_gpu, build_arguments=flags_of(build_arg),
+        image=image, challenge=challenge, tasks=tuple(task or ()), data=data, keep=keep, settings_file=settings,
+        flags=flags_of(set_), require_gpu=require_gpu, build_arguments=flags_of(build_arg),
         build_network=network_of(build_network),
     )  # fmt: skip
     with stop_on_signals() as stop, checking(stop, quiet=json) as (observe, tell):

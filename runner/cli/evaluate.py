@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from runner.cli.options import Json, Network, Set, Settings, flags_of, network_of
+from runner.cli.options import Challenge, Json, Network, Set, Settings, flags_of, network_of
 
 
 def evaluate(
-    challenge: Annotated[str, typer.Argument(help="Name of a bundled challenge, or a folder with a challenge.yaml.")],
+    challenge: Challenge,
     data: Annotated[Path, typer.Option(help="Folder with the hidden inputs and references.", metavar="DIR")],
     submissions: Annotated[Path, typer.Option(help="Who takes part, YAML or CSV.", metavar="FILE")],
     out: Annotated[

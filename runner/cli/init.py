@@ -1,13 +1,18 @@
 """``proctor init``: writes a folder to start from."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from runner.cli.options import Challenge
+
+if TYPE_CHECKING:
+    from runner.challenge import Challenge as ChallengeRules
+
 
 def init(
-    challenge: Annotated[str, typer.Argument(help="Name of a bundled challenge, or a folder with a challenge.yaml.")],
+    challenge: Challenge,
     folder: Annotated[Path, typer.Argument(help="A new folder.", metavar="DIR")],
 ) -> None:
     """Write a submission to start from: it builds and passes at once.
@@ -19,6 +24,7 @@ def init(
     from runner.template import write_template
 
     loaded = load_challenge(find_challenge(challenge))
+    _require_fit(loaded.challenge)
     written = write_template(
         "batch", folder, values={"challenge": challenge, **_values(rules(loaded.challenge), loaded.challenge.title)}
     )
@@ -26,6 +32,30 @@ def init(
         typer.echo(f"wrote {path}")
     name = folder.resolve().name.lower()
     typer.echo(f"\nnext\n  docker build -t {name} {folder}\n  proctor check {name} --challenge {challenge}")
+
+
+_ANSWERED = {"int_time", "int_step", "int_instrument1", "int_instrument2"}
+"""Columns of what the template writes."""
+
+
+def _require_fit(challenge: "ChallengeRules") -> None:
+    """Require that the template, as it is written, passes the challenge's check.
+
+    Raises:
+        UsageError: It would not.
+    """
+    from runner.challenge import FrameTableFormat
+    from runner.errors import UsageError
+
+    for name, task in challenge.tasks.items():
+        rule = task.format
+        columns = {rule.index.column, *rule.columns} if isinstance(rule, FrameTableFormat) else {rule.kind}
+        if not columns <= _ANSWERED or rule.file != "{case}.csv" or challenge.invocation.args[-1:] != ("{output}.csv",):
+            raise UsageError(
+                f"there is no template yet that writes {rule.file} as task {name!r} of {challenge.name} asks",
+                remedy=f"write a container by its rules: proctor challenge show {challenge.name}; to see how the parts "
+                "fit: proctor init pitvis2023 DIR",
+            )
 
 
 def _values(rows: list[tuple[str, str]], title: str) -> dict[str, str]:

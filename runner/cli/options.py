@@ -24,6 +24,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on 
 Network = Annotated[
     str, typer.Option("--build-network", help="What a folder's build may reach.", metavar="default|none|host")
 ]
+CHALLENGE_HELP = (
+    "Name of a bundled challenge, a folder with a challenge.yaml, or an archive of one (.zip, .tar, .tar.gz)."
+)
+Challenge = Annotated[str, typer.Argument(help=CHALLENGE_HELP)]
 Run = Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)]
 
 

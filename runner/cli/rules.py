@@ -1,6 +1,18 @@
 """A challenge's rules in words."""
 
-from runner.challenge import Challenge, Limits
+from runner.challenge import (
+    AnswerFormat,
+    ArraysFormat,
+    Challenge,
+    FormatSection,
+    FrameScoresFormat,
+    FrameTableFormat,
+    Invocation,
+    InvocationMode,
+    LabelImagesFormat,
+    Limits,
+    Task,
+)
 from runner.challenge.limits import RunTimePerMedia
 from runner.policy import loosened, policy_named
 from runner.quantities import show_bytes, show_seconds
@@ -21,8 +33,8 @@ def rules(challenge: Challenge) -> list[tuple[str, str]]:
     limits, invocation = challenge.limits, challenge.invocation
     lines = [
         ("platform", challenge.platform.value),
-        ("started as", " ".join(["ENTRYPOINT", *invocation.args])),
-        ("input", f"{invocation.input_mount}, read-only"),
+        ("started as", _started(challenge.invocation)),
+        ("input", f"{invocation.input_mount}, read-only{_places(challenge)}"),
         ("output", f"{invocation.output_mount}, at most {show_bytes(limits.output)}, {limits.output_files} files"),
         ("run time", run_time_words(limits)),
         ("memory", f"{show_bytes(limits.memory)}, of it {show_bytes(limits.shm)} /dev/shm"),
@@ -34,9 +46,43 @@ def rules(challenge: Challenge) -> list[tuple[str, str]]:
         ("causality", _causality(challenge)),
     ]
     for name, task in challenge.tasks.items():
-        columns = ", ".join([task.format.index.column, *task.format.columns])
-        lines.append((f"task {name}", f"writes {task.format.file} with {columns}; ranked by {task.primary.metric}"))
+        writes = f"writes {task.format.file.replace('{task}', name)}{_contents(task.format)}"
+        lines.append((f"task {name}", f"{_shown(challenge, task)}{writes}; ranked by {task.primary.metric}"))
     return lines
+
+
+def _shown(challenge: Challenge, task: Task) -> str:
+    """What a task is shown, where tasks differ in that."""
+    given = [*task.inputs, *(f"the prediction of task {earlier}" for earlier in task.inputs_from)]
+    return f"is shown {', '.join(given)}; " if given and len(challenge.tasks) > 1 else ""
+
+
+def _contents(rule: FormatSection) -> str:
+    match rule:
+        case FrameTableFormat():
+            return f" with {', '.join([rule.index.column, *rule.columns])}"
+        case FrameScoresFormat():
+            return f", {rule.classes} scores for each frame"
+        case LabelImagesFormat():
+            coded = "a colour" if rule.coding == "colour" else "a number"
+            return f", {rule.width} × {rule.height} pixels, each {coded} of {len(rule.classes)} classes"
+        case ArraysFormat():
+            return f" with {', '.join(rule.arrays)}"
+        case AnswerFormat():
+            return f" with {', '.join(rule.fields)}"
+        case _:
+            return f", a {rule.kind}"
+
+
+def _places(challenge: Challenge) -> str:
+    """What lies where in the input, where that is more than a folder of frames for each case."""
+    places = [*(rule.inside for rule in challenge.cases.rules.values()), *challenge.invocation.lists]
+    return f": {', '.join(places)}" if places != ["{case}"] else ""
+
+
+def _started(invocation: Invocation) -> str:
+    words = " ".join([*(invocation.command or ("ENTRYPOINT",)), *invocation.args])
+    return f"{words}, once for all cases" if invocation.mode is InvocationMode.DATASET else words
 
 
 def _causality(challenge: Challenge) -> str:

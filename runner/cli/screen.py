@@ -3,6 +3,7 @@
 import re
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
@@ -24,6 +25,7 @@ from runner.pipeline.publish import show_rank
 from runner.pipeline.standings import Board, Row
 from runner.quantities import show_seconds
 from runner.safe_text import for_json, for_terminal
+from runner.scoring.contract import Metric
 from runner.verdict import VerdictWord
 
 _PLAIN_WIDTH = 200
@@ -110,6 +112,7 @@ class ProgressScreen:
     def __init__(self) -> None:
         self._console = error_console()
         self._count = Countdown()
+        self._tasks = 1
         self._progress: Progress | None = None
         if self._console.is_terminal:
             self._progress = Progress(
@@ -162,10 +165,15 @@ class ProgressScreen:
 
     def _planned(self, event: RunsPlanned) -> None:
         self._count.planned(event)
+        self._tasks = event.tasks
         done = f", {event.done} of them done before" if event.done else ""
         self._line(f"{event.total} runs{done}")
         if self._progress:
             self._progress.update(self._task, total=event.total)
+
+    def _task_of(self, event: CaseEnded) -> str:
+        """Which task, where the run has several."""
+        return f"task {safe(event.task)} · " if self._tasks > 1 else ""
 
     def _case(self, event: CaseEnded) -> None:
         self._count.ended(event)
@@ -173,11 +181,15 @@ class ProgressScreen:
         head = f"{self._count.done:>3}/{self._count.total}"
         tail = f" [dim]· {left}[/]" if left and not self._progress else ""
         self._line(
-            f"{head} {safe(event.submission)} · case {safe(event.case)} · {mark_of(event.verdict.word)} "
-            f"{safe(event.verdict.sentence)}{tail}"
+            f"{head} {safe(event.submission)} · {self._task_of(event)}case {safe(event.case)} · "
+            f"{mark_of(event.verdict.word)} {safe(event.verdict.sentence)}{tail}"
         )
         if self._progress:
             self._progress.update(self._task, completed=self._count.done, left=left, description=safe(event.submission))
+
+
+_MOST_METRICS = 7
+"""Columns of metrics that a terminal has room for."""
 
 
 def board_table(board: Board) -> RenderableType:
@@ -186,14 +198,17 @@ def board_table(board: Board) -> RenderableType:
     table.add_column("rank", justify="right")
     table.add_column("submission")
     table.add_column("team")
-    for metric in board.metrics:
+    shown = board.metrics[:_MOST_METRICS]
+    for metric in shown:
         table.add_column(safe(metric.name), justify="right")
     table.add_column("accepted", justify="right")
     ranked = [row for row in board.rows if row.rank is not None]
     for row in ranked:
-        table.add_row(*_cells(row, board))
+        table.add_row(*_cells(row, shown))
     others = [row for row in board.rows if row.rank is None]
     lines: list[RenderableType] = [table]
+    if len(shown) < len(board.metrics):
+        lines.append(f"{len(board.metrics) - len(shown)} more metrics: leaderboard.csv, and the report")
     if board.excluded:
         lines.append(
             f"left out for all, since a ranked submission has no valid prediction: {safe(', '.join(board.excluded))}"
@@ -206,8 +221,8 @@ def board_table(board: Board) -> RenderableType:
     return Group(*lines)
 
 
-def _cells(row: Row, board: Board) -> list[str]:
-    values = [f"{row.values[metric.name]:.4f}" if metric.name in row.values else "" for metric in board.metrics]
+def _cells(row: Row, metrics: Sequence[Metric]) -> list[str]:
+    values = [f"{row.values[metric.name]:.4f}" if metric.name in row.values else "" for metric in metrics]
     return [
         show_rank(row.rank), safe(row.submission.submission), safe(row.submission.team), *values,
         f"{row.accepted}/{len(row.cases)}",

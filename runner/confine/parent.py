@@ -29,7 +29,10 @@ from runner.confine.contract import (
 from runner.confine.wire import GarbledError, most_bytes, unpack
 from runner.errors import HostFault
 
-PRELOAD = ("runner.formats.frame_table", "runner.formats.signs", "runner.scoring.child")
+PRELOAD = (
+    "runner.formats.frame_table", "runner.formats.frame_scores", "runner.formats.arrays", "runner.formats.answer",
+    "runner.formats.label_images", "runner.formats.outside", "runner.formats.signs", "runner.scoring.child",
+)  # fmt: skip
 """Modules a child finds loaded; where one has a function ``warm_up``, the server has called it."""
 
 _TRACE_BYTES = 16_000

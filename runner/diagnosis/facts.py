@@ -102,7 +102,7 @@ def facts_of(
         full=intake.full,
         others=intake.other_entries,
         names=frozenset(intake.other_names),
-        answered=reading is not None and reading.table is not None,
+        answered=reading is not None and reading.prediction is not None,
         signs=signs,
         gpu=(Gpu.GIVEN if has_gpu else Gpu.ABSENT) if job.budget.gpus else Gpu.NOT_DUE,
         printed=Log.CUT if result.log_truncated else Log.WHOLE if log.strip() else Log.NOTHING,

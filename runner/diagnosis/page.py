@@ -19,8 +19,7 @@ a file, whether a GPU was given) come before those that go by the text of the lo
 verdict is shown only where nothing else fits.
 
 Of {count} entries, {provoked} are *provoked* in the tests, by a real container or a real file, and {replayed} are *text
-replayed*: what programs print in such a case was put into a log, since no test here can make one fail so. Entries on
-images and JSON are provoked by files; no challenge asks for such files yet, so no run shows them.
+replayed*: what programs print in such a case was put into a log, since no test here can make one fail so.
 
 This page is written by `python -m runner.diagnosis.page` from `runner/diagnosis/catalogue/`.
 """

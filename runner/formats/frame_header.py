@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.challenge.formats import FrameTableFormat
-from runner.formats.frame_rule import SEPARATORS, Fault, Role
+from runner.formats.contract import Role
+from runner.formats.frame_rule import SEPARATORS, Fault, required_columns
 from runner.formats.readers.csv_table import Line, Row, parse_integer
 from runner.formats.readers.problems import ProblemList
 
@@ -44,7 +45,7 @@ def read_header(rule: FrameTableFormat, rows: Sequence[Row], role: Role, problem
     """Read the first row; a table without a header is read all the same, as if it had the right one."""
     expected = (rule.index.column, *rule.columns)
     first = rows[0] if rows else Row(1, ())
-    if rows and all(isinstance(parse_integer(name), int) for name in first.fields):
+    if rows and _is_data(rule, first.fields):
         problems.add(Fault.NO_HEADER.format(header=rule.separator.join(expected)), row=first.line)
         names = expected if len(first.fields) == len(expected) else tuple(first.fields)
         places = {name: place for place, name in enumerate(names) if name in expected}
@@ -52,10 +53,19 @@ def read_header(rule: FrameTableFormat, rows: Sequence[Row], role: Role, problem
     places = _find_columns(expected, first, problems)
     strict = role is Role.PREDICTION and rule.extra_columns == "refuse"
     _match_strangers(expected, first, places, problems, strict=strict)
-    for name in expected:
+    for name in (rule.index.column, *required_columns(rule, role)):
         if name not in places:
             problems.add(Fault.NO_COLUMN.format(name=repr(name)), row=first.line, column=name)
+    if not places.keys() & rule.columns.keys() and not required_columns(rule, role):
+        problems.add(Fault.NO_COLUMNS.format(columns=", ".join(rule.columns)), row=first.line)
     return _layout(rule, tuple(first.fields), places, rows[1:])
+
+
+def _is_data(rule: FrameTableFormat, fields: Sequence[str]) -> bool:
+    """Whether a first row holds numbers and labels, and no header."""
+    labels = {name for column in rule.columns.values() for name in column.names}
+    numbers = [isinstance(parse_integer(field), int) for field in fields]
+    return any(numbers) and all(is_number or field in labels for is_number, field in zip(numbers, fields, strict=True))
 
 
 def _layout(rule: FrameTableFormat, names: Sequence[str], places: Mapping[str, int], rows: Sequence[Row]) -> Layout:

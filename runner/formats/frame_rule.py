@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from runner.challenge.formats import ColumnRule, FrameTableFormat, IndexRule
+from runner.formats.contract import Role
 from runner.formats.readers import csv_table
 from runner.formats.readers.csv_table import CsvCaps, Mistake
 from runner.formats.readers.problems import any_of, sentence_pattern
+from runner.formats.spelling import listed
 
 CAPS = CsvCaps()
 """How large a table may be."""
@@ -23,19 +25,13 @@ SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", " ": "a space",
 _LARGEST_INDEX = 10**15
 
 
-class Role(StrEnum):
-    """Whose table it is."""
-
-    PREDICTION = "prediction"
-    REFERENCE = "reference"
-
-
 class Fault(StrEnum):
     """Every sentence about a frame table, but for those about its text."""
 
     SEPARATOR = "the fields are separated by {found} where {due} is due"
     NO_HEADER = "there is no header: the first row must be {header}"
     NO_COLUMN = "there is no column {name}"
+    NO_COLUMNS = "there is none of the columns {columns}"
     COLUMN_AGAIN = "column {place} is {name} again, as column {first_place}"
     NEARLY = "column {place} is not named exactly {name}, which is missing: did you mean it?"
     NO_NAME = "column {place} has no name: is it an index? (pandas: to_csv(..., index=False))"
@@ -66,13 +62,41 @@ class Fault(StrEnum):
 def legal_labels(rule: ColumnRule, role: Role) -> frozenset[int]:
     """The labels a column may hold."""
     if role is Role.REFERENCE:
-        return frozenset(rule.labels + rule.reference_only) - frozenset(rule.prediction_only)
-    return frozenset(rule.labels)
+        return frozenset(rule.ids + rule.reference_only) - frozenset(rule.prediction_only)
+    return frozenset(rule.ids)
+
+
+def required_columns(rule: FrameTableFormat, role: Role) -> tuple[str, ...]:
+    """The columns of labels that must be there; in a reference, all."""
+    return tuple(name for name, column in rule.columns.items() if role is Role.REFERENCE or column.missing == "refuse")
 
 
 def no_label(rule: ColumnRule, role: Role) -> str:
-    """What is wrong with a number that is no label of a column, as ``Mistake`` says it."""
-    return f"is not a label: {_ranges(sorted(legal_labels(rule, role)))} are"
+    """What is wrong with what is no label of a column, as ``Mistake`` says it."""
+    return f"is not a label: {_names(rule, role) if rule.names else _ranges(sorted(legal_labels(rule, role)))} are"
+
+
+def is_a_number(rule: ColumnRule, role: Role) -> str:
+    """What is wrong with a number in a column of names."""
+    return f"is a number where a name is due: {_names(rule, role)} are"
+
+
+def nearly_label(rule: ColumnRule, role: Role) -> str:
+    """What is wrong with a name that differs from a label's in nothing that is heard.
+
+    Which label it may be is not said: of all there are, the container chose it.
+    """
+    return f"is not written exactly as the label: mind case, spaces and underscores in {_names(rule, role)}"
+
+
+def _label_mistakes(rule: ColumnRule, role: Role) -> list[str]:
+    named = [is_a_number(rule, role), nearly_label(rule, role)] if rule.names else []
+    return [no_label(rule, role), *named]
+
+
+def _names(rule: ColumnRule, role: Role) -> str:
+    legal = legal_labels(rule, role)
+    return listed([name for label, name in enumerate(rule.names) if label in legal])
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -89,19 +113,13 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 def sentences(rule: FrameTableFormat, frames: int | None, role: Role) -> re.Pattern[str]:
     """What may be said of a table with this rule and so many frames."""
-    index, columns = rule.index, list(rule.columns)
-    names = [index.column, *columns]
-    row = "[1-9][0-9]{0,7}"
-    place = "[1-9][0-9]?"
-    count = "[1-9][0-9]{0,5}"
-    number = _frame_numbers(index, frames)
-    last = "" if frames is None else last_number(index, frames)
+    columns = list(rule.columns)
+    names = [rule.index.column, *columns]
     return sentence_pattern(
         [*csv_table.Fault, *Fault],
-        **dict.fromkeys(("row", "earlier"), row),
-        **dict.fromkeys(("place", "first_place"), place),
-        **dict.fromkeys(("count", "fields", "width"), count),
-        **dict.fromkeys(("number", "highest", "after", "end"), number),
+        **index_fields(rule.index, frames),
+        **dict.fromkeys(("place", "first_place"), "[1-9][0-9]?"),
+        **dict.fromkeys(("fields", "width"), _COUNT),
         cap=any_of([CAPS.size, CAPS.rows, CAPS.line_length, CAPS.columns]),
         encoding="UTF-16|UTF-32",
         found=any_of(SEPARATORS.values()),
@@ -109,15 +127,30 @@ def sentences(rule: FrameTableFormat, frames: int | None, role: Role) -> re.Patt
         header=any_of([rule.separator.join(names)]),
         name=any_of(map(repr, names)),
         names=any_of([", ".join(names)]),
+        columns=any_of([", ".join(columns)]),
         column=any_of(names),
-        mistake=any_of([*Mistake, *(no_label(column, role) for column in rule.columns.values())]),
-        index=any_of([index.column]),
-        first=any_of([index.first]),
-        second=any_of([index.first + index.step]),
-        step=any_of([index.step]),
-        last=any_of([last]),
-        frames=any_of(["" if frames is None else frames]),
+        mistake=any_of(
+            [*Mistake, *(text for column in rule.columns.values() for text in _label_mistakes(column, role))]
+        ),
     )
+
+
+_COUNT = "[1-9][0-9]{0,5}"
+
+
+def index_fields(rule: IndexRule, frames: int | None) -> dict[str, str]:
+    """What may stand in the fields of a sentence about the numbers of frames, for ``sentence_pattern``."""
+    return {
+        **dict.fromkeys(("row", "earlier"), "[1-9][0-9]{0,7}"),
+        **dict.fromkeys(("number", "highest", "after", "end"), _frame_numbers(rule, frames)),
+        "count": _COUNT,
+        "index": any_of([rule.column]),
+        "first": any_of([rule.first]),
+        "second": any_of([rule.first + rule.step]),
+        "step": any_of([rule.step]),
+        "last": any_of(["" if frames is None else last_number(rule, frames)]),
+        "frames": any_of(["" if frames is None else frames]),
+    }
 
 
 def last_number(rule: IndexRule, frames: int) -> int:

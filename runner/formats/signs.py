@@ -16,8 +16,15 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from runner.challenge.formats import FrameTableFormat
+from runner.challenge.formats import (
+    AnswerFormat,
+    FormatSection,
+    FrameScoresFormat,
+    FrameTableFormat,
+    LabelImagesFormat,
+)
 from runner.confine import Confine, ConfinedFailure, JsonValue, Privileges, Reply
+from runner.formats.contract import Due as CaseDue
 from runner.formats.readers.csv_table import CsvCaps
 from runner.formats.readers.file_bytes import read_bytes, wide_encoding
 
@@ -26,6 +33,9 @@ _MEMORY = 1 << 30
 _SEEN = 8 << 20
 """Bytes that are looked at; what a file is can be told from its first megabytes."""
 _CAPS = CsvCaps()
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MOST_ENTRIES = 20_000
+"""Entries of a folder among which the first one is looked for."""
 
 
 class Sign(StrEnum):
@@ -81,6 +91,8 @@ class Due:
         first: The first frame's number.
         step: From a frame's number to the next one's.
         labels: The labels of a table; None where its columns hold scores from 0 to 1.
+        named: The labels of a table are names, or some are: of its cells nothing is seen.
+        unit: The decimal numbers of a JSON text are scores from 0 to 1; of others nothing is seen.
         width: Of an image; None where any will do.
         height: As width.
         colour: The pixels of an image are red, green and blue.
@@ -93,6 +105,8 @@ class Due:
     first: int = 0
     step: int = 1
     labels: tuple[int, ...] | None = None
+    named: bool = False
+    unit: bool = True
     width: int | None = None
     height: int | None = None
     colour: bool = False
@@ -107,7 +121,23 @@ def table_due(rule: FrameTableFormat, frames: int | None) -> Due:
     return Due(
         form=Form.TABLE, frames=frames, names=(rule.index.column, *rule.columns), separator=rule.separator,
         first=rule.index.first, step=rule.index.step, labels=tuple(labels),
+        named=any(column.names for column in rule.columns.values()),
     )  # fmt: skip
+
+
+def due_of(rule: FormatSection, due: CaseDue) -> Due | None:
+    """What a file had to be; None where nothing is looked for in such files."""
+    match rule:
+        case FrameTableFormat():
+            return table_due(rule, due.count)
+        case FrameScoresFormat(layout="json"):
+            return Due(form=Form.JSON, unit=rule.range == (0, 1))
+        case AnswerFormat():
+            return Due(form=Form.JSON, unit=False)
+        case LabelImagesFormat():
+            return Due(form=Form.IMAGE, width=rule.width, height=rule.height, colour=rule.coding == "colour")
+        case _:
+            return None
 
 
 def confined_signs(confine: Confine, due: Due, path: Path) -> frozenset[Sign]:
@@ -116,7 +146,7 @@ def confined_signs(confine: Confine, due: Due, path: Path) -> frozenset[Sign]:
     Args:
         confine: Where children come from.
         due: What the file had to be.
-        path: The file, as it was taken out.
+        path: The file, as it was taken out; of a folder its first file, by name, is looked at.
 
     Returns:
         What was seen; nothing where the file cannot be opened or the child did not answer as it must: there is no hint
@@ -126,7 +156,7 @@ def confined_signs(confine: Confine, due: Due, path: Path) -> frozenset[Sign]:
         HostFault: No child could be started.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = _opened(path)
     except OSError:
         return frozenset()
     try:
@@ -145,6 +175,23 @@ def confined_signs(confine: Confine, due: Due, path: Path) -> frozenset[Sign]:
     finally:
         os.close(descriptor)
     return _known(reply)
+
+
+def _opened(path: Path) -> int:
+    """The file, or the first one of a folder, open for reading; by no link.
+
+    Raises:
+        OSError: There is none, or it cannot be opened.
+    """
+    descriptor = os.open(path, _FLAGS)
+    if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        return descriptor
+    try:
+        with os.scandir(descriptor) as entries:
+            first = min((entry.name for entry in itertools.islice(entries, _MOST_ENTRIES)), default="")
+        return os.open(first, _FLAGS, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _known(reply: Reply) -> frozenset[Sign]:
@@ -178,7 +225,7 @@ def find_signs(due: Due, content: bytes) -> frozenset[Sign]:
     if b"\0" in content or content.startswith((b"PK\x03\x04", b"\x80", b"%PDF", b"\xff\xd8\xff")):
         return frozenset({Sign.NOT_TEXT})
     text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
-    return frozenset(_json_signs(text) if due.form is Form.JSON else _table_signs(due, text))
+    return frozenset(_json_signs(due, text) if due.form is Form.JSON else _table_signs(due, text))
 
 
 # Images: the header alone.
@@ -210,11 +257,13 @@ _JSON_WORD = re.compile(r"(?<![\w\"])-?(?:NaN|Infinity)(?![\w\"])")
 _PYTHON_WORD = re.compile(r"(?<![\w\"])(?:True|False|None)(?![\w\"])|[{\[,]\s{0,20}'")
 
 
-def _json_signs(text: str) -> Iterable[Sign]:
+def _json_signs(due: Due, text: str) -> Iterable[Sign]:
     if _JSON_WORD.search(text):
         yield Sign.NOT_A_NUMBER
     if _PYTHON_WORD.search(text):
         yield Sign.PYTHON_TEXT
+    if not due.unit:
+        return
     scores = [float(found) for found in _JSON_NUMBER.findall(text) if "." in found or "e" in found.lower()]
     yield from _score_signs(scores, scores_due=True)
 
@@ -250,10 +299,14 @@ class _Table:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     index: int
+    asked: tuple[str, ...]
 
     @property
     def cells(self) -> list[str]:
-        return [cell for row in self.rows for place, cell in enumerate(row) if place != self.index]
+        """Those of the columns that are asked for; of all columns where none of those is there."""
+        places = {place for place, name in enumerate(self.header) if name in self.asked and place != self.index}
+        kept = places or {*range(_CAPS.columns)} - {self.index}
+        return [cell for row in self.rows for place, cell in enumerate(row) if place in kept]
 
 
 def _table_signs(due: Due, text: str) -> Iterable[Sign]:
@@ -272,7 +325,7 @@ def _table_signs(due: Due, text: str) -> Iterable[Sign]:
         return
     if _has_decimal_commas(table, separator):
         yield Sign.DECIMAL_COMMA
-    else:
+    elif not due.named:
         yield from _cell_signs(due, table)
     yield from _index_signs(due, table)
 
@@ -313,7 +366,7 @@ def _table_of(due: Due, split: Sequence[tuple[str, ...]]) -> _Table:
     header = split[0] if named else due.names
     index = header.index(due.names[0]) if due.names[0] in header else 0
     rows = tuple(row for row in split[named:] if row != split[0] or not named)
-    return _Table(header=header, rows=rows, index=index)
+    return _Table(header=header, rows=rows, index=index, asked=due.names)
 
 
 def _has_decimal_commas(table: _Table, separator: str) -> bool:

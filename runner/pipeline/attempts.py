@@ -5,24 +5,29 @@ job is taken up again.
 """
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from runner.challenge import FormatSection
 from runner.dataset import Case
 from runner.diagnosis import diagnose, facts_of
 from runner.engine import EngineUnreachable
 from runner.errors import HostFault
-from runner.execute import View, run_job
-from runner.formats.contract import Reading
-from runner.formats.frame_table import Role, confined_read
-from runner.formats.signs import Sign, confined_signs, table_due
-from runner.job import Cut, CutKind, Job, JobResult
-from runner.judge import judge_run
+from runner.execute import run_job
+from runner.formats.contract import Due, Reading, Role
+from runner.formats.reading import read_output
+from runner.formats.signs import Sign, confined_signs
+from runner.formats.signs import due_of as signs_due
+from runner.inputs import CaseView
+from runner.job import Cut, CutKind, Job, JobResult, Output
+from runner.judge import CaseOutcome, judge_run
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import HostFailed
-from runner.plan import budget_for, plan_job
+from runner.plan import DATA_SET, Shown, budget_for, plan_job
 from runner.preflight import start_fault
-from runner.store import read_value, write_value
+from runner.store import RunFolder, read_value, write_value
+from runner.submissions import slug_of
 from runner.verdict import Hint, Verdict, VerdictWord, replace_hints
 
 _BACK_OFF = 2.0
@@ -34,36 +39,101 @@ _BELIEVED = (VerdictWord.ACCEPTED, VerdictWord.TIMED_OUT)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What an attempt amounts to for one task and one case.
+
+    Attributes:
+        task: Name.
+        case: Real name.
+        verdict: The verdict.
+        reading: What was read of its file; None where none was taken.
+    """
+
+    task: str
+    case: str
+    verdict: Verdict
+    reading: Reading | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Attempt:
     """One judged attempt at a job.
 
     Attributes:
         number: 1, 2, …
         result: The facts.
-        verdict: What they amount to.
-        reading: What was read of its file; None where none was taken.
+        judged: What they amount to, for each of its tasks and cases.
     """
 
     number: int
     result: JobResult
-    verdict: Verdict
-    reading: Reading | None
+    judged: tuple[Judged, ...]
+
+    def of(self, task: str, case: str) -> Judged:
+        """What it amounts to for a task and a case."""
+        return next(one for one in self.judged if (one.task, one.case) == (task, case))
+
+    @property
+    def timed_out(self) -> bool:
+        """It took longer than it may: then it did for every task and case."""
+        return all(one.verdict.word is VerdictWord.TIMED_OUT for one in self.judged)
 
 
-def job_of(context: Context, entry: Entry, case: Case, *, cut: Cut | None = None, repeat: int = 0) -> Job:
-    """Describe a run of an entry on a case, or on a view of it."""
+def job_of(context: Context, entry: Entry, *cases: Case, cut: Cut | None = None, repeat: int = 0) -> Job:
+    """Describe a run of an entry on a case, or on a view of it; or on all cases, where one container has them all."""
     challenge = context.challenge
     altered = cut is not None and cut.kind is CutKind.ALTERED_FUTURE
+    hashes = context.input_hashes
+    shown = [
+        Shown(
+            case=case, inputs=hashes[case.name], donor=hashes[donor_of(context, case).name] if altered else "",
+            earlier=",".join(context.hashes.tree(path) for path in earlier_of(context, entry, case).values()),
+        )
+        for case in cases
+    ]  # fmt: skip
     return plan_job(
-        submission=entry.submission.slug, task_name=entry.task, task=challenge.tasks[entry.task],
-        invocation=challenge.invocation, case=case, case_hash=context.input_hashes[case.name], image_id=entry.image.id,
+        submission=entry.submission.slug, shared=entry.shared, challenge=challenge, shown=shown,
+        image_id=entry.image.id,
         budget=budget_for(
-            challenge.limits, context.settings.ceiling, context.host.size, media_seconds=case.media_seconds,
-            policy=context.bench.policy,
+            challenge.limits, context.settings.ceiling, context.host.size,
+            media_seconds=sum(case.media_seconds for case in cases), policy=context.bench.policy,
         ),
-        policy=context.bench.policy,
-        cut=cut, repeat=repeat, donor_hash=context.input_hashes[donor_of(context, case).name] if altered else "",
+        policy=context.bench.policy, cut=cut, repeat=repeat,
     )  # fmt: skip
+
+
+def earlier_of(context: Context, entry: Entry, case: Case) -> Mapping[str, Path]:
+    """The predictions of earlier tasks that a run is shown, by their place below the input folder.
+
+    Only those that were accepted: without one, the case is not run (see ``cases``).
+    """
+    found = {}
+    for task in entry.shared.inputs_from:
+        outcome = read_value(context.run.outcome(entry.submission.slug, task, case.name), CaseOutcome)
+        rule = context.challenge.tasks[task].format
+        if outcome.verdict.accepted:
+            place = Output(case="", file=rule.file.replace("{task}", task)).path
+            found[f"predictions/{task}/{place.removeprefix(f'{task}/')}"] = kept_prediction(context.run, outcome, rule)
+    return found
+
+
+def kept_prediction(run: RunFolder, outcome: CaseOutcome, rule: FormatSection) -> Path:
+    """Where the prediction lies that an outcome was judged by: a file, or a folder with a file a frame."""
+    home_task, home_case, apart = outcome.task, outcome.case, ""
+    if outcome.ran_as is not None:
+        home_task, home_case = outcome.ran_as
+        apart = slug_of(outcome.case) if home_case == DATA_SET else ""
+    output = Output(case=outcome.case, file=rule.file.replace("{task}", outcome.task), apart=apart)
+    folder = run.attempt(outcome.submission, home_task, home_case, "full", outcome.attempt)
+    return folder / "predictions" / output.kept
+
+
+def due_of(case: Case, frames: int | None = None) -> Due:
+    """What a prediction for a case, or for its first frames, must answer."""
+    if not case.frames:
+        return Due()
+    count = len(case.frames) if frames is None else frames
+    return Due(frames=case.frames[:count], count=count)
 
 
 def donor_of(context: Context, case: Case) -> Case:
@@ -77,7 +147,7 @@ def job_folder(context: Context, job: Job) -> Path:
     return context.run.case(job.submission, job.task, job.case) / job.name
 
 
-def past_attempts(context: Context, job: Job) -> tuple[Attempt, ...]:
+def past_attempts(context: Context, entry: Entry, job: Job) -> tuple[Attempt, ...]:
     """The finished attempts at exactly this job, judged again from their files."""
     attempts = []
     for folder in sorted(job_folder(context, job).glob("attempt-*"), key=_number):
@@ -85,7 +155,7 @@ def past_attempts(context: Context, job: Job) -> tuple[Attempt, ...]:
             continue
         result = read_value(folder / "result.json", JobResult)
         if result.digest == job.digest:
-            attempts.append(_judged(context, job, result, folder))
+            attempts.append(_judged(context, entry, job, result, folder))
     return tuple(attempts)
 
 
@@ -122,15 +192,21 @@ def run_attempt(context: Context, entry: Entry, job: Job) -> Attempt:
     Raises:
         HostFault: The host failed every time.
     """
-    case = context.cases[job.case]
-    view = View(case=case, donor=donor_of(context, case))
+    views = {
+        name: CaseView(
+            case=context.cases[name],
+            donor=donor_of(context, context.cases[name]),
+            earlier=earlier_of(context, entry, context.cases[name]),
+        )
+        for name in job.cases
+    }
     tries = context.settings.host_retries + 1
     for left in reversed(range(tries)):
         try:
             number, folder = _fresh_folder(context, job)
-            result = run_job(context.bench, job, view, image=entry.image.facts, attempt=number, folder=folder)
+            result = run_job(context.bench, job, views, image=entry.image.facts, attempt=number, folder=folder)
             result = replace(result, start_fault=start_fault(entry.findings))
-            attempt = _judged(context, job, result, folder)
+            attempt = _judged(context, entry, job, result, folder)
             _require_engine(context, attempt)
         except HostFault as fault:
             context.observe(HostFailed(submission=job.submission, case=job.case, text=str(fault), again=left > 0))
@@ -158,54 +234,52 @@ def _require_engine(context: Context, attempt: Attempt) -> None:
         context.bench.engine.ping()
     except EngineUnreachable as error:
         raise HostFault(f"the engine went away when {ended}", remedy="see: proctor doctor") from error
-    if result.notes and result.exit.code == 0 and attempt.verdict.word not in _BELIEVED:
+    doubted = [one for one in attempt.judged if one.verdict.word not in _BELIEVED]
+    if result.notes and result.exit.code == 0 and doubted:
         raise HostFault(f"{result.notes[0]}, its output is not whole, and {ended}", remedy="see: proctor doctor")
 
 
-def _judged(context: Context, job: Job, result: JobResult, folder: Path) -> Attempt:
+def _judged(context: Context, entry: Entry, job: Job, result: JobResult, folder: Path) -> Attempt:
+    judged = [
+        _judge_one(context, task, job.of(place), result.of(place), folder)
+        for place, output in enumerate(job.outputs)
+        for task, file in entry.shared.files.items()
+        if file == output.file
+    ]
+    return Attempt(number=result.attempt, result=result, judged=tuple(judged))
+
+
+def _judge_one(context: Context, task: str, job: Job, result: JobResult, folder: Path) -> Judged:
+    """Judge one task and case by the job's one output for them."""
+    (output,) = job.outputs
+    rule = context.challenge.tasks[task].format
+    due = due_of(context.cases[output.case], output.frames)
+    path = folder / "predictions" / output.kept
     reading: Reading | None = None
     if result.intake is not None and result.intake.refusal is None:
-        reading = read_prediction(context, job, folder)
+        reading = read_output(context.confine, rule, path, due=due, role=Role.PREDICTION)
     verdict = judge_run(job, result, reading, public=context.public)
     if verdict.word not in _UNEXPLAINED:
-        verdict = replace_hints(verdict, _hints(context, job, result, reading, word=verdict.word, folder=folder))
-    return Attempt(number=result.attempt, result=result, reading=reading, verdict=verdict)
+        sought = signs_due(rule, due) if verdict.word is VerdictWord.BAD_OUTPUT else None
+        signs = confined_signs(context.confine, sought, path) if sought is not None else frozenset[Sign]()
+        hints = _hints(context, job, result, reading, signs=signs, word=verdict.word, folder=folder)
+        verdict = replace_hints(verdict, hints)
+    return Judged(task=task, case=output.case, verdict=verdict, reading=reading)
 
 
 def _hints(
-    context: Context, job: Job, result: JobResult, reading: Reading | None, *, word: VerdictWord, folder: Path
+    context: Context,
+    job: Job,
+    result: JobResult,
+    reading: Reading | None,
+    *,
+    signs: frozenset[Sign],
+    word: VerdictWord,
+    folder: Path,
 ) -> tuple[Hint, ...]:
     log = folder / "log.txt"
-    signs = _signs(context, job, folder) if word is VerdictWord.BAD_OUTPUT else frozenset()
     facts = facts_of(
         word, job, result, log=log.read_bytes() if log.is_file() else b"", reading=reading, signs=signs,
         has_gpu=context.bench.gpus is not None,
     )  # fmt: skip
     return diagnose(facts)
-
-
-def prediction_file(context: Context, job: Job, number: int) -> Path:
-    """Where an attempt's prediction lies."""
-    return (
-        job_folder(context, job)
-        / f"attempt-{number}"
-        / "predictions"
-        / job.expected_file.replace("{case}", "prediction")
-    )
-
-
-def _signs(context: Context, job: Job, folder: Path) -> frozenset[Sign]:
-    """What a confined child sees of a file that was refused."""
-    due = table_due(context.challenge.tasks[job.task].format, job.frames)
-    return confined_signs(context.confine, due, _taken(job, folder))
-
-
-def _taken(job: Job, folder: Path) -> Path:
-    return folder / "predictions" / job.expected_file.replace("{case}", "prediction")
-
-
-def read_prediction(context: Context, job: Job, folder: Path) -> Reading:
-    """Read what an attempt left, in a confined child."""
-    rule = context.challenge.tasks[job.task].format
-    path = _taken(job, folder)
-    return confined_read(context.confine, rule, path, frames=job.frames, role=Role.PREDICTION)

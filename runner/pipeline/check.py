@@ -21,12 +21,13 @@ from runner.dataset import Case, find_cases
 from runner.engine import Engine
 from runner.errors import HostFault, RunnerError, UsageError
 from runner.execute import Bench
-from runner.formats.frame_table import Role, confined_read
+from runner.formats.contract import Role
+from runner.formats.reading import read_output, read_reference
 from runner.gpu.pool import GpuHost
 from runner.images import BuildNetwork, PinnedImage, RefusedImage, SourceKind, Terms, pin
 from runner.judge import CaseOutcome
-from runner.pipeline.attempts import job_of, past_attempts
-from runner.pipeline.cases import CaseRun, settle_case
+from runner.pipeline.attempts import due_of, kept_prediction
+from runner.pipeline.cases import runs_of, settle_run
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.evaluate import EngineFactory
 from runner.pipeline.events import Observer, Step
@@ -35,12 +36,11 @@ from runner.pipeline.host import HostFacts, open_bench
 from runner.pipeline.looking_ahead import CausalityFinding, CausalityRecord, check_entry, leak_hints
 from runner.pipeline.pinning import build_of, image_room, refused_verdict, terms_of
 from runner.pipeline.preflights import look_into, refusal_of
-from runner.plan import budget_for, shortfalls, show_limit
+from runner.plan import Shared, budget_for, shared_runs, shortfalls, show_limit
 from runner.preflight import PreflightFinding, Severity
 from runner.provenance import DataHashes
 from runner.quantities import show_bytes
-from runner.scoring.contract import aggregate
-from runner.scoring.run import score_case
+from runner.scoring.run import aggregate_cases, score_case
 from runner.settings import Settings, load_settings
 from runner.store import RunFolder
 from runner.submissions import Submission
@@ -118,6 +118,7 @@ class CheckRequest:
     Attributes:
         image: A reference, an archive, or a folder with a Dockerfile.
         challenge: Name or folder.
+        tasks: The tasks that are entered; empty: all.
         data: Own data in the challenge's layout; None: the bundled sample.
         keep: Where the run's files stay; None: nowhere.
         build_arguments: For a folder's Dockerfile.
@@ -126,6 +127,7 @@ class CheckRequest:
 
     image: str
     challenge: str
+    tasks: tuple[str, ...] = ()
     data: Path | None = None
     keep: Path | None = None
     settings_file: Path | None = None
@@ -175,10 +177,10 @@ def check(
     Raises:
         RunnerError: Ours or the host's failure.
     """
-    loaded = load_challenge(find_challenge(request.challenge))
+    loaded = _entered(load_challenge(find_challenge(request.challenge)), request.tasks)
     settings = load_settings(request.settings_file, request.flags).settings
     data = request.data or loaded.folder / "sample"
-    cases = find_cases(data, loaded.challenge.cases)
+    cases = find_cases(data, loaded.challenge)
     engine = connect(settings.engine)
     wanted = GpusWanted(
         count=loaded.challenge.limits.gpus, allow_cpu=not request.require_gpu, host=gpus,
@@ -223,17 +225,37 @@ def check(
                 confine=confine,
                 observe=observe,
             )
-            entry = Entry(
-                submission=_myself(request.image), task=next(iter(loaded.challenge.tasks)), image=image,
-                findings=findings,
-            )  # fmt: skip
-            _run_stages(context, entry, stages)
+            shared = shared_runs(loaded.challenge, tuple(loaded.challenge.tasks))
+            myself = _myself(request.image)
+            entries = [Entry(submission=myself, shared=one, image=image, findings=findings) for one in shared]
+            _run_stages(context, entries, stages)
         return CheckReport(
             challenge=loaded.challenge.name, version=loaded.challenge.version, digest=loaded.digest,
             image=image.id if image else "", stages=stages.all(),
             not_tested=_not_tested(loaded.challenge, cases, has_gpu=has_gpu, sample=request.data is None),
             lacks=_lacks(loaded.challenge, cases, settings, host, has_gpu=has_gpu),
         )  # fmt: skip
+
+
+def _entered(loaded: LoadedChallenge, tasks: tuple[str, ...]) -> LoadedChallenge:
+    """The challenge as far as the tasks go that are entered; its digest is that of the whole."""
+    known = loaded.challenge.tasks
+    strangers = [name for name in tasks if name not in known]
+    if strangers:
+        raise UsageError(
+            f"there is no task {strangers[0]!r} in {loaded.challenge.name}",
+            remedy=f"its tasks are {', '.join(known)}",
+        )
+    if not tasks:
+        return loaded
+    kept = {name: task for name, task in known.items() if name in tasks}
+    lacking = [earlier for task in kept.values() for earlier in task.inputs_from if earlier not in kept]
+    if lacking:
+        raise UsageError(
+            f"a task that is entered is given the prediction of task {lacking[0]!r}, which is not entered",
+            remedy=f"add --task {lacking[0]}",
+        )
+    return replace(loaded, challenge=loaded.challenge.model_copy(update={"tasks": kept}))
 
 
 class _Stages:
@@ -301,7 +323,7 @@ def _context(
     return Context(
         run=run, loaded=loaded, cases={case.name: case for case in cases},
         input_hashes={case.name: hashes.inputs(case) for case in cases}, settings=settings, seed=_FIXED_SEED,
-        bench=bench, host=host, confine=confine, observe=observe,
+        bench=bench, host=host, confine=confine, observe=observe, hashes=hashes,
     )  # fmt: skip
 
 
@@ -332,56 +354,88 @@ def _passes_preflight(findings: tuple[PreflightFinding, ...], challenge: Challen
     return stages.add(Stage(name="preflight", state=state, sentence=sentence, hints=hints, notes=notes))
 
 
-def _run_stages(context: Context, entry: Entry, stages: _Stages) -> None:
-    outcomes: dict[str, CaseOutcome] = {}
-    for case in context.cases.values():
-        context.observe(Step(text=f"running case {case.name}"))
-        outcome = settle_case(context, CaseRun(entry=entry, case=case))
-        if outcome.verdict.pending:
-            raise HostFault(outcome.verdict.sentence, remedy="see: proctor doctor")
-        outcomes[case.name] = outcome
-        if not outcome.verdict.accepted:
-            _tell_failure(context, entry, case, outcome, stages)
-            return
-    stages.passed("run", _times(context, outcomes))
-    stages.passed("output format", f"{len(outcomes)} of {len(outcomes)} files are valid")
-    if _causal(context, entry, outcomes, stages):
-        _score(context, entry, outcomes, stages)
+def _run_stages(context: Context, entries: list[Entry], stages: _Stages) -> None:
+    settled: list[CaseOutcome] = []
+    for entry in entries:
+        for run in runs_of(context, entry):
+            what = run.cases[0].name if len(run.cases) == 1 else f"all {len(run.cases)} cases"
+            context.observe(Step(text=f"running {_named(context, entry)}case {what}"))
+            outcomes = settle_run(context, run)
+            settled += outcomes
+            failed = next((outcome for outcome in outcomes if not outcome.verdict.accepted), None)
+            if failed is not None and failed.verdict.pending:
+                raise HostFault(failed.verdict.sentence, remedy="see: proctor doctor")
+            if failed is not None:
+                _tell_failure(context, failed, stages)
+                return
+    stages.passed("run", _times(context, settled))
+    stages.passed("output format", f"{len(settled)} of {len(settled)} predictions are valid")
+    if all(_causal(context, entry, settled, stages) for entry in entries):
+        _score(context, settled, stages)
 
 
-def _times(context: Context, outcomes: Mapping[str, CaseOutcome]) -> str:
-    return "; ".join(
-        f"case {name}: {outcome.seconds or 0:.1f} s for {context.cases[name].media_seconds:g} s of media"
-        for name, outcome in outcomes.items()
-    )
+def _named(context: Context, entry: Entry) -> str:
+    """Which tasks, where the challenge has several."""
+    return f"task {', '.join(entry.shared.names)}, " if len(context.challenge.tasks) > 1 else ""
+
+
+def _times(context: Context, outcomes: list[CaseOutcome]) -> str:
+    runs = {outcome.ran_as or (outcome.task, outcome.case): outcome for outcome in outcomes}
+    return "; ".join(_time(context, home, outcome) for home, outcome in runs.items())
+
+
+def _time(context: Context, home: tuple[str, str], outcome: CaseOutcome) -> str:
+    task, case = home
+    whole = case not in context.cases
+    media = sum(c.media_seconds for c in context.cases.values()) if whole else context.cases[case].media_seconds
+    of_media = f" for {media:g} s of media" if media else ""
+    named = f"task {task}, " if len({shared.names for shared in _shared(context)}) > 1 else ""
+    return f"{named}{'all cases' if whole else f'case {case}'}: {outcome.seconds or 0:.1f} s{of_media}"
+
+
+def _shared(context: Context) -> tuple[Shared, ...]:
+    return shared_runs(context.challenge, tuple(context.challenge.tasks))
 
 
 _FORMAT_WORDS = (VerdictWord.MISSING_OUTPUT, VerdictWord.BAD_OUTPUT, VerdictWord.UNSAFE_OUTPUT)
 
 
-def _tell_failure(context: Context, entry: Entry, case: Case, outcome: CaseOutcome, stages: _Stages) -> None:
+def _tell_failure(context: Context, outcome: CaseOutcome, stages: _Stages) -> None:
     """On public data the participant may see what their container printed."""
     log = ""
-    folder = context.run.attempt(entry.submission.slug, entry.task, case.name, "full", outcome.attempt)
+    task, case = outcome.ran_as or (outcome.task, outcome.case)
+    folder = context.run.attempt(outcome.submission, task, case, "full", outcome.attempt)
     if outcome.attempt and (folder / "log.txt").is_file():
         log = (folder / "log.txt").read_text(encoding="utf-8", errors="replace")
     of_format = outcome.verdict.word in _FORMAT_WORDS
     if of_format:
-        stages.passed("run", f"case {case.name}: ended with exit code 0 after {outcome.seconds or 0:.1f} s")
-    verdict = replace(outcome.verdict, sentence=f"case {case.name}: {outcome.verdict.sentence}")
+        stages.passed("run", f"case {outcome.case}: ended with exit code 0 after {outcome.seconds or 0:.1f} s")
+    where = f"case {outcome.case}"
+    if len(context.challenge.tasks) > 1:
+        where = f"task {outcome.task}, {where}"
+    verdict = replace(outcome.verdict, sentence=f"{where}: {outcome.verdict.sentence}")
     stages.failed("output format" if of_format else "run", verdict, log=log)
 
 
-def _causal(context: Context, entry: Entry, outcomes: dict[str, CaseOutcome], stages: _Stages) -> bool:
+def _causal(context: Context, entry: Entry, settled: list[CaseOutcome], stages: _Stages) -> bool:
     if context.challenge.causality.method == "off":
+        if entry.task != next(iter(context.challenge.tasks)):
+            return True  # said once
         return stages.passed("causality", "the challenge does not ask for it")
-    record = check_entry(context, entry, outcomes)
+    return all(_causal_in(context, entry, task, settled, stages) for task in entry.shared.names)
+
+
+def _causal_in(context: Context, entry: Entry, task: str, settled: list[CaseOutcome], stages: _Stages) -> bool:
+    record = check_entry(context, entry, task, {one.case: one for one in settled if one.task == task})
     worst = _worst(record)
     if worst is None:
         return stages.add(Stage(name="causality", state=StageState.NOT_TESTED, sentence="no case was drawn for it"))
     if worst.pending:
         raise HostFault("the host failed while causality was checked", remedy="see: proctor doctor")
-    return stages.add(_causality_stage(worst.verdict, context.challenge.causality))
+    stage = _causality_stage(worst.verdict, context.challenge.causality)
+    if len(context.challenge.tasks) > 1:
+        stage = replace(stage, sentence=f"task {task}: {stage.sentence}")
+    return stages.add(stage)
 
 
 def _worst(record: CausalityRecord) -> CausalityFinding | None:
@@ -410,24 +464,28 @@ def _causality_stage(verdict: CausalityVerdict, rule: CausalityRule) -> Stage:
     return Stage(name="causality", state=state, sentence=sentence)
 
 
-def _score(context: Context, entry: Entry, outcomes: Mapping[str, CaseOutcome], stages: _Stages) -> None:
+def _score(context: Context, settled: list[CaseOutcome], stages: _Stages) -> None:
     """Score on the public data; a failure of the scorer is the organisers', and raised."""
-    task = context.challenge.tasks[entry.task]
-    scores = []
-    for name, outcome in outcomes.items():
-        case = context.cases[name]
-        job = job_of(context, entry, case)
-        counted = next(a for a in past_attempts(context, job) if a.number == outcome.attempt)
-        reference = confined_read(
-            context.confine, task.format, case.reference, frames=len(case.frames), role=Role.REFERENCE
-        )
-        assert reference.table is not None
-        assert counted.reading is not None
-        assert counted.reading.table is not None
-        scores.append(score_case(context.confine, context.loaded, entry.task, reference.table, counted.reading.table))
-    means = aggregate(scores)
-    words = ", ".join(f"{name} {value.mean:.4f}" for name, value in means.items())
-    stages.passed("score", f"{words} (mean of {len(scores)} cases; says nothing of the hidden data)")
+    told = []
+    for name, task in context.challenge.tasks.items():
+        scores = []
+        for outcome in (one for one in settled if one.task == name):
+            case, due = context.cases[outcome.case], due_of(context.cases[outcome.case])
+            rule = task.reference_format or task.format
+            reference = read_reference(context.confine, rule, case.references[name], due=due)
+            path = kept_prediction(context.run, outcome, task.format)
+            reading = read_output(context.confine, task.format, path, due=due, role=Role.PREDICTION)
+            assert reading.prediction is not None
+            scores.append(
+                score_case(
+                    context.confine, context.loaded, name, reference, reading.prediction, frames=len(case.frames)
+                )
+            )
+        figures = aggregate_cases(context.confine, context.loaded, name, scores)
+        words = ", ".join(f"{metric} {value:.4f}" for metric, value in figures.items() if value is not None)
+        told.append(f"{f'task {name}: ' if len(context.challenge.tasks) > 1 else ''}{words}")
+    cases = len(context.cases)
+    stages.passed("score", f"{'; '.join(told)} (over {cases} cases; says nothing of the hidden data)")
 
 
 def _not_tested(challenge: Challenge, cases: tuple[Case, ...], *, has_gpu: bool, sample: bool) -> tuple[str, ...]:

@@ -12,7 +12,9 @@ from runner.executors.local import Turnstile
 from runner.images import PinnedImage
 from runner.pipeline.events import Observer
 from runner.pipeline.host import HostFacts
+from runner.plan import Shared
 from runner.preflight import PreflightFinding
+from runner.provenance import DataHashes
 from runner.settings import Settings
 from runner.store import RunFolder
 from runner.submissions import Submission
@@ -33,6 +35,7 @@ class Context:
         host: Facts of the host.
         confine: Where untrusted files are read.
         observe: Is told what happens.
+        hashes: Of files, remembered while the run lasts.
         turnstile: Lets one job have the host to itself.
     """
 
@@ -46,6 +49,7 @@ class Context:
     host: HostFacts
     confine: Confine
     observe: Observer
+    hashes: DataHashes
     turnstile: Turnstile = field(default_factory=Turnstile)
 
     @property
@@ -61,9 +65,14 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A submission in a task, with its pinned image and what the preflight found in it."""
+    """A submission in the tasks that share its runs, with its pinned image and what the preflight found in it."""
 
     submission: Submission
-    task: str
+    shared: Shared
     image: PinnedImage
     findings: tuple[PreflightFinding, ...] = ()
+
+    @property
+    def task(self) -> str:
+        """The task below which its attempts are kept."""
+        return self.shared.names[0]

@@ -12,10 +12,11 @@ from runner.errors import UsageError
 from runner.executors.local import spread
 from runner.gpu.pool import GpuHost
 from runner.judge import CaseOutcome
-from runner.pipeline.cases import CaseRun, is_done, settle_case
+from runner.pipeline.cases import done_parts, runs_of, settle_run
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import Notice, Observer, RunsPlanned, Step
 from runner.pipeline.gpus import GpusWanted
+from runner.pipeline.handed_in import Reception
 from runner.pipeline.host import HostFacts, open_bench
 from runner.pipeline.looking_ahead import check_entry, relative_cost
 from runner.pipeline.pinning import image_room, pinned_entries
@@ -28,11 +29,14 @@ from runner.pipeline.record import (
     read_seed,
     write_record,
 )
+from runner.pipeline.references import cases_of_references
 from runner.pipeline.reporting import write_report
 from runner.pipeline.standings import Standings, work_out
-from runner.plan import budget_for, shortfalls, show_limit
+from runner.plan import budget_for, entered_tasks, shortfalls, show_limit
+from runner.provenance import DataHashes
 from runner.settings import Settings
 from runner.store import RunFolder, locked, write_value
+from runner.submissions import Status, Submission
 
 EngineFactory = Callable[[str], Engine]
 """Connects to the engine at an address; empty: the usual places."""
@@ -114,11 +118,12 @@ def _work(
             run=run, loaded=loaded, cases=cases, settings=settings,
             input_hashes={c.name: c.inputs for c in record.cases},
             seed=read_seed(run), bench=bench, host=host, confine=confine, observe=observe,
+            hashes=DataHashes(cache=run.private / "hashes.json"),
         )  # fmt: skip
         with image_room(engine, host.engine, settings, observe) as room:
             entries = pinned_entries(context, record, room)
             _say_shortfalls(context, settings, host)
-            _settle_all(context, entries)
+            _settle_all(context, entries, record)
         return finish(run, record, loaded=loaded, cases=cases, confine=confine, observe=observe)
 
 
@@ -147,7 +152,12 @@ def reopen(run: RunFolder, record: RunRecord) -> tuple[LoadedChallenge, Mapping[
         UsageError: The data are not what they were.
     """
     loaded = load_challenge(run.challenge)
-    cases = {case.name: case for case in find_cases(record.data, loaded.challenge.cases)}
+    if record.files_only:
+        with Confine() as confine:
+            found = cases_of_references(confine, loaded, record.data)
+    else:
+        found = find_cases(record.data, loaded.challenge)
+    cases = {case.name: case for case in found}
     before = {case.name: case.frames for case in record.cases}
     now = {name: len(case.frames) for name, case in cases.items()}
     if before != now:
@@ -170,9 +180,22 @@ def _say_shortfalls(context: Context, settings: Settings, host: HostFacts) -> No
         context.observe(Notice(text=f"{short.limit}: the challenge gives {rule}, this host {here}"))
 
 
-def _settle_all(context: Context, entries: tuple[Entry, ...]) -> None:
-    runs = [CaseRun(entry=entry, case=case) for entry in entries for case in context.cases.values()]
-    context.observe(RunsPlanned(total=len(runs), done=sum(is_done(context, run) for run in runs)))
+def _settle_all(context: Context, entries: tuple[Entry, ...], record: RunRecord) -> None:
+    reception = Reception(
+        run=context.run, challenge=context.challenge, cases=context.cases, base=record.base, confine=context.confine,
+        observe=context.observe,
+    )  # fmt: skip
+    files = [one for one in record.submissions if one.predictions and one.status is not Status.WITHDRAWN]
+    counts = [reception.count(one) for one in files]
+    runs = {number: runs_of(context, entry) for number, entry in enumerate(entries)}
+    every = [run for mine in runs.values() for run in mine]
+    context.observe(
+        RunsPlanned(
+            total=sum(len(tuple(run.parts())) for run in every) + sum(total for total, _ in counts),
+            done=sum(done_parts(context, run) for run in every) + sum(done for _, done in counts),
+            tasks=len({task for run in every for task in run.entry.shared.names} | _tasks_of(context, files)),
+        )
+    )
     if context.challenge.causality.method != "off":
         context.observe(
             Step(
@@ -180,22 +203,29 @@ def _settle_all(context: Context, entries: tuple[Entry, ...]) -> None:
                 "submission that is accepted"
             )
         )
-    for entry in entries:
-        mine = [run for run in runs if run.entry is entry]
-        outcomes = spread(lambda run: settle_case(context, run), mine, workers=context.settings.jobs)
-        _check_causality(context, entry, outcomes)
+    for submission in files:
+        reception.settle(submission)
+    for number, entry in enumerate(entries):
+        settled = spread(lambda run: settle_run(context, run), runs[number], workers=context.settings.jobs)
+        outcomes = [outcome for one in settled for outcome in one]
+        for task in entry.shared.names:
+            _check_causality(context, entry, task, [one for one in outcomes if one.task == task])
 
 
-def _check_causality(context: Context, entry: Entry, outcomes: list[CaseOutcome]) -> None:
+def _tasks_of(context: Context, submissions: list[Submission]) -> set[str]:
+    return {task for one in submissions for task in entered_tasks(context.challenge, one)}
+
+
+def _check_causality(context: Context, entry: Entry, task: str, outcomes: list[CaseOutcome]) -> None:
     """Cuts cost runs: none for a submission that is refused or pending already."""
     if context.challenge.causality.method == "off":
         return
     refusing = [o for o in outcomes if not o.verdict.accepted and _refuses(context, o)]
     if refusing or any(o.verdict.pending for o in outcomes):
         # What an earlier image of this submission may have left says nothing of this one.
-        context.run.causality(entry.submission.slug, entry.task).unlink(missing_ok=True)
+        context.run.causality(entry.submission.slug, task).unlink(missing_ok=True)
         return
-    check_entry(context, entry, {outcome.case: outcome for outcome in outcomes})
+    check_entry(context, entry, task, {outcome.case: outcome for outcome in outcomes})
 
 
 def _refuses(context: Context, outcome: CaseOutcome) -> bool:

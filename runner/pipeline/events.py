@@ -22,10 +22,11 @@ class Notice:
 
 @dataclass(frozen=True, kw_only=True)
 class RunsPlanned:
-    """How many case runs lie ahead, and how many of them are done already."""
+    """How many verdicts lie ahead, how many of them are known already, and of how many tasks they are."""
 
     total: int
     done: int
+    tasks: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

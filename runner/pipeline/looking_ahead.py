@@ -4,7 +4,7 @@ Every run is kept like any other, so a check that was cut short goes on from the
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from runner.challenge import CausalityRule, LeakPolicy
 from runner.dataset import Case
 from runner.diagnosis import Facts, diagnose
 from runner.errors import HostFault
-from runner.job import Cut, Job
+from runner.formats.contract import FrameTable
+from runner.job import Cut
 from runner.judge import CaseOutcome
-from runner.pipeline.attempts import Attempt, job_of, past_attempts, run_attempt
+from runner.pipeline.attempts import Judged, job_of, past_attempts, run_attempt
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import CausalityBegan, CausalityEnded, CutEnded
 from runner.store import write_value
@@ -69,25 +70,28 @@ def relative_cost(context: Context) -> float:
     return added / len(context.cases)
 
 
-def check_entry(context: Context, entry: Entry, outcomes: dict[str, CaseOutcome]) -> CausalityRecord:
-    """Check an entry on the drawn cases, where it was accepted.
+def check_entry(context: Context, entry: Entry, task: str, outcomes: dict[str, CaseOutcome]) -> CausalityRecord:
+    """Check an entry in one of its tasks on the drawn cases, where it was accepted.
+
+    Tasks that share runs share those of the check as well: what another task has run is found on disk.
 
     Args:
         context: The run.
         entry: Whose method.
+        task: Name of the task.
         outcomes: Its verdicts by case.
     """
     findings = [
-        _check_case(context, entry, context.cases[name])
+        _check_case(context, entry, task, context.cases[name])
         for name in drawn_cases(context)
         if outcomes[name].verdict.accepted
     ]
     record = CausalityRecord(findings=tuple(findings))
-    write_value(context.run.causality(entry.submission.slug, entry.task), record)
+    write_value(context.run.causality(entry.submission.slug, task), record)
     return record
 
 
-def _check_case(context: Context, entry: Entry, case: Case) -> CausalityFinding:
+def _check_case(context: Context, entry: Entry, task: str, case: Case) -> CausalityFinding:
     rule = context.challenge.causality
     can_alter = len(context.cases) > 1
     cost = estimate(rule, len(case.frames), can_alter=can_alter)
@@ -96,7 +100,7 @@ def _check_case(context: Context, entry: Entry, case: Case) -> CausalityFinding:
     evidence = Evidence(frames=len(case.frames), can_alter=can_alter)
     seed = _seed(context.seed, entry.submission.slug, entry.task, case.name)
     try:
-        evidence = _gather(context, entry, case, rule=rule, evidence=evidence, seed=seed)
+        evidence = _gather(context, entry, task, case, rule=rule, evidence=evidence, seed=seed)
     except HostFault as fault:
         context.observe(
             CausalityEnded(submission=name, case=case.name, sentence=f"pending, the host failed: {fault.what}")
@@ -110,39 +114,34 @@ def _check_case(context: Context, entry: Entry, case: Case) -> CausalityFinding:
 
 
 def _gather(
-    context: Context, entry: Entry, case: Case, *, rule: CausalityRule, evidence: Evidence, seed: int
+    context: Context, entry: Entry, task: str, case: Case, *, rule: CausalityRule, evidence: Evidence, seed: int
 ) -> Evidence:
-    evidence = evidence.plus(_observe(context, entry, case, FullRun(repeat=0)))
+    evidence = evidence.plus(_observe(context, entry, task, case, FullRun(repeat=0)))
     while requests := next_cuts(rule, evidence, seed):
         for request in requests:
-            evidence = evidence.plus(_observe(context, entry, case, request))
+            evidence = evidence.plus(_observe(context, entry, task, case, request))
     return evidence
 
 
-def _observe(context: Context, entry: Entry, case: Case, request: Request) -> Observation:
+def _observe(context: Context, entry: Entry, task: str, case: Case, request: Request) -> Observation:
     """Run a request, or find it on disk; a failure of the method is an answer too."""
     cut = request if isinstance(request, Cut) else None
     repeat = request.repeat if isinstance(request, FullRun) else 0
     job = job_of(context, entry, case, cut=cut, repeat=repeat)
-    attempts = past_attempts(context, job)
-    attempt = _accepted(attempts)
-    if attempt is None:
+    judged = _counted([attempt.of(task, case.name) for attempt in past_attempts(context, entry, job)])
+    if judged is None:
         with context.turnstile.together():
-            attempt = run_attempt(context, entry, job)
+            judged = run_attempt(context, entry, job).of(task, case.name)
         context.observe(CutEnded(submission=entry.submission.submission, case=case.name, run=job.name))
-    return _observation(request, attempt, job)
+    if judged.verdict.accepted and judged.reading is not None and isinstance(judged.reading.prediction, FrameTable):
+        return Observation(request=request, answers=Answers.of(judged.reading.prediction))
+    return Observation(request=request, failure=judged.verdict.word.value or job.name)
 
 
-def _accepted(attempts: tuple[Attempt, ...]) -> Attempt | None:
+def _counted(judged: list[Judged]) -> Judged | None:
     """The attempt that counts: an accepted one, else the last."""
-    good = [a for a in attempts if a.verdict.accepted]
-    return good[0] if good else (attempts[-1] if attempts else None)
-
-
-def _observation(request: Request, attempt: Attempt, job: Job) -> Observation:
-    if attempt.verdict.accepted and attempt.reading is not None and attempt.reading.table is not None:
-        return Observation(request=request, answers=Answers.of(attempt.reading.table))
-    return Observation(request=request, failure=attempt.verdict.word.value or job.name)
+    good = [one for one in judged if one.verdict.accepted]
+    return good[0] if good else (judged[-1] if judged else None)
 
 
 def policy_for(rule: CausalityRule, record: CausalityRecord) -> LeakPolicy | None:
@@ -182,8 +181,5 @@ def with_leaks(
                 hints=leak_hints(finding.verdict.outcome),
                 notes=(before.verdict.sentence,),
             )
-            judged[finding.case] = CaseOutcome(
-                submission=before.submission, task=before.task, case=before.case, verdict=verdict, digest=before.digest,
-                attempt=before.attempt, seconds=before.seconds, limit=before.limit, all_seconds=before.all_seconds,
-            )  # fmt: skip
+            judged[finding.case] = replace(before, verdict=verdict)
     return judged

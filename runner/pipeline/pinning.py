@@ -25,8 +25,7 @@ from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import Notice, Observer, Step
 from runner.pipeline.preflights import findings_of
 from runner.pipeline.record import RunRecord
-from runner.pipeline.standings import entered
-from runner.plan import budget_for
+from runner.plan import budget_for, entered_tasks, shared_runs
 from runner.settings import Settings
 from runner.store import read_value, write_value
 from runner.submissions import Status, Submission
@@ -80,12 +79,13 @@ def pinned_entries(context: Context, record: RunRecord, room: Room) -> tuple[Ent
     Raises:
         UsageError: What the organisers must mend; all of it.
     """
-    context.observe(Step(text=f"pinning {len(record.submissions)} images"))
+    count = sum(bool(submission.image) for submission in record.submissions)
+    context.observe(Step(text=f"pinning {count} images"))
     _say_risk(context, record)
     entries: list[Entry] = []
     problems: list[UsageError] = []
     for submission in record.submissions:
-        if submission.status is Status.WITHDRAWN:
+        if submission.status is Status.WITHDRAWN or submission.predictions:
             continue
         try:
             found = _pinned(context, record, submission, room)
@@ -113,13 +113,13 @@ def _require_none(problems: list[UsageError]) -> None:
 
 def _entries(context: Context, submission: Submission, image: PinnedImage) -> list[Entry]:
     findings = findings_of(context, submission.slug, submission.submission, image)
-    tasks = [task for task in context.challenge.tasks if entered(submission, task)]
-    return [Entry(submission=submission, task=task, image=image, findings=findings) for task in tasks]
+    shared = shared_runs(context.challenge, entered_tasks(context.challenge, submission))
+    return [Entry(submission=submission, shared=one, image=image, findings=findings) for one in shared]
 
 
 def _say_risk(context: Context, record: RunRecord) -> None:
     engine = context.bench.engine
-    images = [s.image for s in record.submissions if s.status is not Status.WITHDRAWN]
+    images = [s.image for s in record.submissions if s.image and s.status is not Status.WITHDRAWN]
     folders = sum(source_kind(engine, image, base=record.base) is SourceKind.FOLDER for image in images)
     if folders and record.build_untrusted:
         context.observe(Notice(text=f"--build-untrusted, for {folders} folders: {RISK}"))
@@ -169,9 +169,7 @@ def _pending(fault: HostFault) -> Verdict:
 def _settle(context: Context, submission: Submission, verdict: Verdict) -> None:
     """Write one verdict for all cases of a submission. No attempt is lost: a later resume finds it, and judges anew."""
     context.observe(Notice(text=f"{submission.submission}: {verdict.word.value}: {verdict.sentence}"))
-    for task in context.challenge.tasks:
-        if not entered(submission, task):
-            continue
+    for task in entered_tasks(context.challenge, submission):
         # What an earlier image of this submission may have left says nothing of this one.
         context.run.causality(submission.slug, task).unlink(missing_ok=True)
         for case in context.cases.values():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from runner.catalog import load_challenge
 from runner.judge import CaseOutcome
 from runner.pipeline.record import read_record
-from runner.pipeline.standings import entered
+from runner.plan import entered_tasks
 from runner.store import RunFolder, read_value
 from runner.submissions import Status
 
@@ -36,12 +36,12 @@ def how_far(run: RunFolder) -> tuple[HowFar, ...]:
         UsageError: It is not a run folder.
     """
     record = read_record(run)
-    tasks = load_challenge(run.challenge).challenge.tasks
+    challenge = load_challenge(run.challenge).challenge
     rows = []
     for submission in record.submissions:
         if submission.status is Status.WITHDRAWN:
             continue
-        mine = [task for task in tasks if entered(submission, task)]
+        mine = entered_tasks(challenge, submission)
         paths = [run.outcome(submission.slug, task, case.name) for task in mine for case in record.cases]
         outcomes = [read_value(path, CaseOutcome) for path in paths if path.is_file()]
         words = Counter(outcome.verdict.word.value for outcome in outcomes)

@@ -46,8 +46,9 @@ def _scores(standings: Standings) -> Iterable[Sequence[str]]:
             for case in row.cases:
                 word = case.outcome.verdict.word.value
                 for metric in board.metrics:
-                    value = show_number(case.score.values[metric.name]) if case.score else ""
-                    yield (*head, case.outcome.case, word, metric.name, value)
+                    value = case.score.values[metric.name] if case.score else None
+                    shown = "" if value is None else show_number(value)
+                    yield (*head, case.outcome.case, word, metric.name, shown)
 
 
 def _leaderboard(standings: Standings) -> Iterable[Sequence[str]]:

@@ -22,13 +22,13 @@ from runner.submissions import Submission, read_submissions
 
 @dataclass(frozen=True, kw_only=True)
 class CaseRecord:
-    """A case as it was at the start; hashes are SHA-256."""
+    """A case as it was at the start; hashes are SHA-256, of references by task."""
 
     name: str
     frames: int
     media_seconds: float
     inputs: str
-    reference: str
+    references: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,7 @@ class RunRecord:
         allow_cpu: Go on without the GPU the challenge asks for.
         build_untrusted: Build submissions that are folders.
         build_network: What such a build may reach.
+        files_only: Predictions were handed in as files, and the data may hold references alone.
         started: When, UTC.
         host: What it ran on last; None before it ran.
     """
@@ -68,6 +69,7 @@ class RunRecord:
     host: HostFacts | None = None
     build_untrusted: bool = False
     build_network: BuildNetwork = BuildNetwork.DEFAULT
+    files_only: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +108,7 @@ def check_request(request: EvaluateRequest) -> Checked:
     return Checked(
         challenge=challenge,
         settings=load_settings(request.settings_file, request.flags),
-        cases=find_cases(request.data, challenge.challenge.cases),
+        cases=find_cases(request.data, challenge.challenge),
         submissions=read_submissions(request.submissions, tuple(challenge.challenge.tasks)),
     )
 
@@ -118,20 +120,10 @@ def write_record(run: RunFolder, request: EvaluateRequest, checked: Checked, obs
         UsageError: The folder holds a run of another challenge, or something else.
     """
     _check_folder(run, checked.challenge)
+    own = checked.challenge
+    observe(Step(text=f"challenge {own.challenge.name} {own.challenge.version}, digest {own.digest[:12]}"))
     observe(Step(text=f"hashing {len(checked.cases)} cases"))
-    hashes = DataHashes(cache=run.private / "hashes.json")
-    cases = tuple(
-        CaseRecord(
-            name=case.name,
-            frames=len(case.frames),
-            media_seconds=case.media_seconds,
-            inputs=hashes.inputs(case),
-            reference=hashes.file(case.reference),
-        )
-        for case in checked.cases
-    )
-    run.private.mkdir(mode=0o700, exist_ok=True)
-    hashes.save()
+    cases = _hashed(run, checked.cases)
     _write_seed(run, request.seed)
     _copy_challenge(run, checked.challenge)
     challenge = checked.challenge.challenge
@@ -140,11 +132,52 @@ def write_record(run: RunFolder, request: EvaluateRequest, checked: Checked, obs
         challenge_digest=checked.challenge.digest, data=request.data.resolve(), cases=cases,
         submissions=checked.submissions, base=request.submissions.resolve().parent,
         settings=checked.settings.settings, sources=checked.settings.sources, allow_cpu=request.allow_cpu,
-        started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        build_untrusted=request.build_untrusted, build_network=request.build_network,
+        started=_now(), build_untrusted=request.build_untrusted, build_network=request.build_network,
     )  # fmt: skip
     write_value(run.record, record)
     return record
+
+
+def record_of_files(
+    run: RunFolder, loaded: LoadedChallenge, data: Path, cases: tuple[Case, ...], submissions: tuple[Submission, ...]
+) -> RunRecord:
+    """Write what a run of handed-in files is.
+
+    Raises:
+        UsageError: The folder is not empty.
+    """
+    _check_folder(run, loaded)
+    _copy_challenge(run, loaded)
+    found = load_settings(None, {})
+    record = RunRecord(
+        proctor=__version__, challenge=loaded.challenge.name, challenge_version=loaded.challenge.version,
+        challenge_digest=loaded.digest, data=data.resolve(), cases=_hashed(run, cases), submissions=submissions,
+        base=Path.cwd(), settings=found.settings, sources=found.sources, allow_cpu=True, started=_now(),
+        files_only=True,
+    )  # fmt: skip
+    write_value(run.record, record)
+    return record
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+
+
+def _hashed(run: RunFolder, cases: tuple[Case, ...]) -> tuple[CaseRecord, ...]:
+    run.private.mkdir(mode=0o700, exist_ok=True)
+    hashes = DataHashes(cache=run.private / "hashes.json")
+    records = tuple(
+        CaseRecord(
+            name=case.name,
+            frames=len(case.frames),
+            media_seconds=case.media_seconds,
+            inputs=hashes.inputs(case),
+            references={task: hashes.tree(path) for task, path in case.references.items()},
+        )
+        for case in cases
+    )
+    hashes.save()
+    return records
 
 
 def _check_folder(run: RunFolder, challenge: LoadedChallenge) -> None:

@@ -6,15 +6,16 @@ from itertools import zip_longest
 from runner.catalog import LoadedChallenge
 from runner.causality.findings import Standing
 from runner.causality.verdict import CausalityOutcome
-from runner.challenge import Challenge, MissingCase, RankingRule, Task
+from runner.challenge import Challenge, FrameTableFormat, MissingCase, RankingRule, Task
 from runner.confine import Confine
 from runner.dataset import Case
-from runner.formats.contract import FrameTable, Problem
-from runner.formats.frame_table import Role, confined_read
+from runner.formats.contract import FrameTable, Prediction, Problem, Role
+from runner.formats.reading import read_output, read_reference
 from runner.gpu.words import used_in_words
 from runner.images import PinnedImage
 from runner.job import JobResult
 from runner.judge import CaseOutcome, problem_words
+from runner.pipeline.attempts import due_of, kept_prediction
 from runner.pipeline.host import HostFacts
 from runner.pipeline.looking_ahead import CausalityFinding
 from runner.pipeline.record import RunRecord
@@ -88,7 +89,7 @@ class _Layout:
     ) -> None:
         self._run, self._record, self._challenge = run, record, challenge
         self._cases, self._confine = cases, confine
-        self._references: dict[tuple[str, str], FrameTable] = {}
+        self._references: dict[tuple[str, str], Prediction] = {}
 
     def view(self, standings: Standings) -> ReportView:
         record, challenge = self._record, self._challenge
@@ -158,8 +159,7 @@ class _Layout:
             value_name=primary.title,
             value_decimals=min(4, rule.precision),
             better="higher is better" if higher else "lower is better",
-            method=f"{rule.method.replace('_', ' ')}; ties: {rule.ties}; rounded to {rule.precision} decimals before "
-            "ranking",
+            method=f"{_method(board, rule)}; ties: {rule.ties}; rounded to {rule.precision} decimals before ranking",
             metrics=tuple(metric.title for metric in others),
             strip=(ends[0], ends[1]) if ends[0] < ends[1] else None,
             ranked=tuple(
@@ -169,7 +169,7 @@ class _Layout:
                     submission=row.submission.submission,
                     value=row.values[primary.name],
                     metrics=tuple(row.values.get(metric.name) for metric in others),
-                    cases=tuple(case.score.values[primary.name] for case in row.cases if case.score),
+                    cases=tuple(value for case in row.cases if (value := _primary(case, primary.name)) is not None),
                 )
                 for row in board.rows
                 if row.rank is not None
@@ -197,7 +197,7 @@ class _Layout:
     def _submission(self, entries: list[tuple[Board, Row]]) -> SubmissionSection:
         submission = entries[0][1].submission
         image = self._run.image(submission.slug)
-        facts = [Fact(name="image", value=submission.image)]
+        facts = [Fact(name="image", value=submission.image or "none: files were handed in")]
         if image.is_file():
             facts.append(Fact(name="pinned as", value=read_value(image, PinnedImage).id))
         if submission.received:
@@ -228,7 +228,7 @@ class _Layout:
     def _case(self, board: Board, case: ScoredCase) -> CaseRow:
         outcome = case.outcome
         verdict = outcome.verdict
-        table, problems, count = self._prediction(board.task, outcome)
+        prediction, problems, count = self._prediction(board.task, outcome)
         return CaseRow(
             case=outcome.case,
             verdict=_verdict_chip(verdict),
@@ -239,50 +239,53 @@ class _Layout:
             problems=problems,
             problem_count=count,
             run_seconds=outcome.seconds,
-            limit_seconds=outcome.limit,
+            limit_seconds=outcome.limit or None,
             used=self._used(outcome),
             scores=tuple(case.score.values[metric.name] if case.score else None for metric in board.metrics),
-            ribbons=self._ribbons(board.task, outcome.case, table) if table is not None else (),
+            ribbons=self._ribbons(board.task, outcome.case, prediction),
         )
 
     def _used(self, outcome: CaseOutcome) -> tuple[str, ...]:
         """What the attempt that counts used besides time."""
-        folder = self._run.attempt(outcome.submission, outcome.task, outcome.case, "full", outcome.attempt)
-        path = folder / "result.json"
+        task, case = outcome.ran_as or (outcome.task, outcome.case)
+        path = self._run.attempt(outcome.submission, task, case, "full", outcome.attempt) / "result.json"
         return used_in_words(read_value(path, JobResult).usage) if path.is_file() else ()
 
-    def _prediction(self, task: str, outcome: CaseOutcome) -> tuple[FrameTable | None, tuple[ProblemLine, ...], int]:
+    def _prediction(self, task: str, outcome: CaseOutcome) -> tuple[Prediction | None, tuple[ProblemLine, ...], int]:
         rule = self._challenge.tasks[task].format
-        folder = self._run.attempt(outcome.submission, outcome.task, outcome.case, "full", outcome.attempt)
-        path = folder / "predictions" / rule.file.replace("{case}", "prediction")
-        if not path.is_file():
+        path = kept_prediction(self._run, outcome, rule)
+        if not outcome.attempt or not path.exists():
             return None, (), 0
-        frames = len(self._cases[outcome.case].frames)
-        reading = confined_read(self._confine, rule, path, frames=frames, role=Role.PREDICTION)
+        due = due_of(self._cases[outcome.case])
+        reading = read_output(self._confine, rule, path, due=due, role=Role.PREDICTION)
         problems = tuple(_problem_line(problem) for problem in reading.problems)
-        return reading.table, problems, reading.problem_count
+        return reading.prediction, problems, reading.problem_count
 
-    def _reference(self, task: str, case: str) -> FrameTable:
+    def _reference(self, task: str, case: str) -> Prediction:
         if (task, case) not in self._references:
-            found = self._cases[case]
-            rule = self._challenge.tasks[task].format
-            reading = confined_read(self._confine, rule, found.reference, frames=len(found.frames), role=Role.REFERENCE)
-            assert reading.table is not None
-            self._references[task, case] = reading.table
+            found, told = self._cases[case], self._challenge.tasks[task]
+            rule = told.reference_format or told.format
+            self._references[task, case] = read_reference(
+                self._confine, rule, found.references[task], due=due_of(found)
+            )
         return self._references[task, case]
 
-    def _ribbons(self, task: str, case: str, table: FrameTable) -> tuple[Ribbon, ...]:
+    def _ribbons(self, task: str, case: str, prediction: Prediction | None) -> tuple[Ribbon, ...]:
+        """The labels of each column over time; other predictions have no ribbon."""
+        if not isinstance(prediction, FrameTable):
+            return ()
         reference = self._reference(task, case)
+        truth = reference.columns if isinstance(reference, FrameTable) else {}
         return tuple(
             Ribbon(
                 title=name,
-                frames=table.frames,
-                fps=self._cases[case].fps,
+                frames=prediction.frames,
+                fps=self._challenge.cases.fps or 1.0,
                 labels=_labels(self._challenge.tasks[task], name),
-                reference=segments_of(reference.columns[name]),
+                reference=segments_of(truth[name]) if name in truth else None,
                 prediction=segments_of(labels),
             )
-            for name, labels in table.columns.items()
+            for name, labels in prediction.columns.items()
         )
 
     def _causality(self, board: Board, row: Row, finding: CausalityFinding) -> CausalitySection:
@@ -298,13 +301,13 @@ class _Layout:
         if verdict.bound is not None:
             facts.append(Fact(name="at 95 %", value=f"at most {verdict.bound:.1%} of the cut points can leak"))
         outcome = next(case.outcome for case in row.cases if case.outcome.case == finding.case)
-        table, _, _ = self._prediction(board.task, outcome)
+        prediction, _, _ = self._prediction(board.task, outcome)
         return CausalitySection(
             case=finding.case,
             outcome=Chip(word=verdict.outcome.value, tone=_OUTCOME_TONES.get(verdict.outcome, Tone.WARNING)),
             text=verdict.detail,
             facts=tuple(facts),
-            pictures=self._pictures(board.task, finding, table) if table is not None else (),
+            pictures=self._pictures(board.task, finding, prediction) if isinstance(prediction, FrameTable) else (),
         )
 
     def _pictures(self, task: str, finding: CausalityFinding, table: FrameTable) -> tuple[CausalityPicture, ...]:
@@ -319,7 +322,7 @@ class _Layout:
                 full=Ribbon(
                     title=name,
                     frames=table.frames,
-                    fps=self._cases[finding.case].fps,
+                    fps=self._challenge.cases.fps or 1.0,
                     labels=_labels(self._challenge.tasks[task], name),
                     reference=None,
                     prediction=segments_of(table.columns[name]),
@@ -332,9 +335,10 @@ class _Layout:
 
 
 def _labels(task: Task, column: str) -> tuple[Label, ...]:
+    assert isinstance(task.format, FrameTableFormat)
     rule = task.format.columns[column]
-    numbers = dict.fromkeys((*rule.labels, *rule.reference_only))
-    return tuple(Label(number=number, name=str(number)) for number in numbers)
+    numbers = dict.fromkeys((*rule.ids, *rule.reference_only))
+    return tuple(Label(number=number, name=rule.names[number] if rule.names else str(number)) for number in numbers)
 
 
 def _problem_line(problem: Problem) -> ProblemLine:
@@ -369,6 +373,16 @@ def _policy(host: HostFacts) -> str:
 
 def _runtime(name: str) -> str:
     return f", runtime {name}" if name else ""
+
+
+def _primary(case: ScoredCase, metric: str) -> float | None:
+    return case.score.values[metric] if case.score else None
+
+
+def _method(board: Board, rule: RankingRule) -> str:
+    if board.aggregates and rule.method == "mean_then_rank":
+        return "the scorer's own figure over all cases, then rank"
+    return rule.method.replace("_", " ")
 
 
 def _significance(rule: RankingRule) -> str:

@@ -1,7 +1,7 @@
 """What the outcomes on disk amount to: scores, ranks, and why somebody has none. Needs no engine."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,15 +10,18 @@ from runner.challenge import CausalityRule, LeakPolicy, MissingCase, Task
 from runner.challenge.challenge import ConsequenceScope
 from runner.confine import Confine
 from runner.dataset import Case
-from runner.formats.contract import FrameTable
-from runner.formats.frame_table import Role, confined_read
+from runner.errors import ConfigError, UsageError
+from runner.formats.contract import Prediction, Role
+from runner.formats.reading import read_output, read_reference
 from runner.judge import CaseOutcome
+from runner.pipeline.attempts import due_of, kept_prediction
 from runner.pipeline.looking_ahead import CausalityRecord, policy_for, with_leaks
 from runner.pipeline.record import RunRecord
+from runner.plan import entered_tasks
 from runner.ranking.methods import rank
 from runner.ranking.table import ScoreTable, apply_missing
 from runner.scoring.contract import CaseScore, Metric
-from runner.scoring.run import describe_scorer, score_case
+from runner.scoring.run import aggregate_cases, describe_scorer, score_case
 from runner.store import RunFolder, read_value
 from runner.submissions import Status, Submission
 from runner.verdict import VerdictWord
@@ -79,12 +82,14 @@ class Board:
         metrics: The columns, the primary one first.
         rows: Ranked ones first, in order, then the others.
         excluded: Cases left out for all, under ``missing_case: exclude``.
+        aggregates: The figures over cases are the scorer's own, and not means.
     """
 
     task: str
     metrics: tuple[Metric, ...]
     rows: tuple[Row, ...]
     excluded: tuple[str, ...] = ()
+    aggregates: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,11 +98,6 @@ class Standings:
 
     boards: tuple[Board, ...]
     pending: tuple[str, ...]
-
-
-def entered(submission: Submission, task: str) -> bool:
-    """True where a submission takes part in a task."""
-    return not submission.tasks or task in submission.tasks
 
 
 def work_out(
@@ -112,6 +112,7 @@ def work_out(
     boards = tuple(
         _Scoring(run=run, record=record, loaded=loaded, cases=cases, confine=confine, task_name=name, task=task).board()
         for name, task in loaded.challenge.tasks.items()
+        if any(name in entered_tasks(loaded.challenge, submission) for submission in record.submissions)
     )
     pending = tuple(
         f"{row.submission.submission}, task {board.task}, case {case.outcome.case}: {case.outcome.verdict.sentence}"
@@ -143,23 +144,21 @@ class _Scoring:
     task: Task
 
     def board(self) -> Board:
-        metrics = _primary_first(describe_scorer(self.confine, self.loaded, self.task_name), self.task)
+        described = describe_scorer(self.confine, self.loaded, self.task_name)
         references = {name: self._reference(case) for name, case in self.cases.items()}
         rows = [
             self._unranked_row(submission, references)
             for submission in self.record.submissions
-            if entered(submission, self.task_name)
+            if self.task_name in entered_tasks(self.loaded.challenge, submission)
         ]
-        return _ranked(rows, metrics, task=self.task, loaded=self.loaded, cases=tuple(self.cases), name=self.task_name)
+        metrics = _primary_first(described.metrics, self.task)
+        return _Ranking(scoring=self, metrics=metrics, aggregates=described.aggregates).board(rows)
 
-    def _reference(self, case: Case) -> FrameTable:
-        reading = confined_read(
-            self.confine, self.task.format, case.reference, frames=len(case.frames), role=Role.REFERENCE
-        )
-        assert reading.table is not None
-        return reading.table
+    def _reference(self, case: Case) -> Prediction:
+        rule = self.task.reference_format or self.task.format
+        return read_reference(self.confine, rule, case.references[self.task_name], due=due_of(case))
 
-    def _unranked_row(self, submission: Submission, references: Mapping[str, FrameTable]) -> Row:
+    def _unranked_row(self, submission: Submission, references: Mapping[str, Prediction]) -> Row:
         if submission.status is Status.WITHDRAWN:
             return Row(
                 submission=submission,
@@ -190,13 +189,19 @@ class _Scoring:
         path = self.run.causality(submission.slug, self.task_name)
         return read_value(path, CausalityRecord) if path.is_file() else None
 
-    def _score(self, outcome: CaseOutcome, reference: FrameTable) -> CaseScore:
-        name = self.task.format.file.replace("{case}", "prediction")
-        folder = self.run.attempt(outcome.submission, outcome.task, outcome.case, "full", outcome.attempt)
-        path = folder / "predictions" / name
-        reading = confined_read(self.confine, self.task.format, path, frames=reference.frames, role=Role.PREDICTION)
-        assert reading.table is not None
-        return score_case(self.confine, self.loaded, self.task_name, reference, reading.table)
+    def _score(self, outcome: CaseOutcome, reference: Prediction) -> CaseScore:
+        case, rule = self.cases[outcome.case], self.task.format
+        path = kept_prediction(self.run, outcome, rule)
+        reading = read_output(self.confine, rule, path, due=due_of(case), role=Role.PREDICTION)
+        if reading.prediction is None:
+            raise UsageError(
+                f"a prediction that was accepted cannot be read any more: {reading.problems[0].what}",
+                where=str(path),
+                remedy="put the file back, or delete the case's outcome.json, then: proctor resume RUN",
+            )
+        return score_case(
+            self.confine, self.loaded, self.task_name, reference, reading.prediction, frames=len(case.frames)
+        )
 
 
 def _primary_first(metrics: Sequence[Metric], task: Task) -> tuple[Metric, ...]:
@@ -247,71 +252,105 @@ def _leak_words(rule: CausalityRule, causality: CausalityRecord) -> str:
     raise AssertionError("unreachable: the policy came from one of the findings")
 
 
-def _ranked(
-    rows: list[Row],
-    metrics: tuple[Metric, ...],
-    *,
-    task: Task,
-    loaded: LoadedChallenge,
-    cases: tuple[str, ...],
-    name: str,
-) -> Board:
-    """Apply the missing-case policy, aggregate, and rank those that are to be ranked."""
-    competing = [row for row in rows if not row.reason]
-    excluded = _excluded(competing, cases, task)
-    scored = [row for row in rows if row.accepted]
-    values = {row.submission.submission: _values(row, metrics, task, excluded) for row in scored}
-    ranks: dict[str, float] = {}
-    if competing and len(excluded) < len(cases):
-        primary = metrics[0]
-        table = _table(competing, primary, tuple(c for c in cases if c not in excluded))
-        full = apply_missing(table, task.missing_case, worst=primary.worst, chance=primary.chance)
-        ranking = rank(full, loaded.challenge.ranking, higher_is_better=task.primary.higher_is_better)
-        ranks = {entry.submission: entry.rank for entry in ranking.rows}
-    done = [
-        Row(
-            submission=row.submission,
-            rank=ranks.get(row.submission.submission),
-            reason=row.reason or ("" if ranks else "is not ranked: every case is left out for all"),
-            values=values.get(row.submission.submission, {}),
-            cases=row.cases,
-            causality=row.causality,
+@dataclass(frozen=True, kw_only=True)
+class _Ranking:
+    """A task's rows being aggregated and ranked.
+
+    Attributes:
+        scoring: The task.
+        metrics: The primary one first.
+        aggregates: The scorer's figures over cases are not the means of the cases' figures.
+    """
+
+    scoring: _Scoring
+    metrics: tuple[Metric, ...]
+    aggregates: bool
+
+    def board(self, rows: list[Row]) -> Board:
+        """Apply the missing-case policy, aggregate, and rank those that are to be ranked."""
+        cases = tuple(self.scoring.cases)
+        excluded = self._excluded([row for row in rows if not row.reason])
+        figures = {row.submission.submission: self._figures(row, excluded) for row in rows if row.accepted}
+        primary = self.metrics[0]
+        rows = [self._with_reason(row, figures.get(row.submission.submission, {})) for row in rows]
+        competing = [row for row in rows if not row.reason]
+        ranks: dict[str, float] = {}
+        if competing and len(excluded) < len(cases):
+            table = self._table(competing, tuple(case for case in cases if case not in excluded), figures)
+            rule = self.scoring.loaded.challenge.ranking
+            ranking = rank(table, rule, higher_is_better=primary.higher_is_better)
+            ranks = {entry.submission: entry.rank for entry in ranking.rows}
+        done = [
+            replace(
+                row,
+                rank=ranks.get(row.submission.submission),
+                reason=row.reason or ("" if ranks else "is not ranked: every case is left out for all"),
+                values=figures.get(row.submission.submission, {}),
+            )
+            for row in rows
+        ]
+        order = {row.submission.submission: number for number, row in enumerate(rows)}
+        done.sort(key=lambda r: (r.rank is None, r.rank or 0.0, not r.values, order[r.submission.submission]))
+        return Board(
+            task=self.scoring.task_name,
+            metrics=self.metrics,
+            rows=tuple(done),
+            excluded=excluded,
+            aggregates=self.aggregates,
         )
-        for row in rows
-    ]
-    order = {row.submission.submission: number for number, row in enumerate(rows)}
-    done.sort(key=lambda r: (r.rank is None, r.rank or 0.0, not r.values, order[r.submission.submission]))
-    return Board(task=name, metrics=metrics, rows=tuple(done), excluded=excluded)
 
+    def _excluded(self, competing: list[Row]) -> tuple[str, ...]:
+        if self.scoring.task.missing_case is not MissingCase.EXCLUDE:
+            return ()
+        missing = {case.outcome.case for row in competing for case in row.cases if case.score is None}
+        return tuple(name for name in self.scoring.cases if name in missing)
 
-def _excluded(competing: list[Row], cases: tuple[str, ...], task: Task) -> tuple[str, ...]:
-    if task.missing_case is not MissingCase.EXCLUDE:
-        return ()
-    missing = {case.outcome.case for row in competing for case in row.cases if case.score is None}
-    return tuple(name for name in cases if name in missing)
+    def _with_reason(self, row: Row, figures: Mapping[str, float]) -> Row:
+        primary = self.metrics[0]
+        if row.reason or primary.name in figures or not figures:
+            return row
+        return replace(row, reason=f"is not ranked: {primary.title} is defined for none of its cases")
 
+    def _figures(self, row: Row, excluded: tuple[str, ...]) -> dict[str, float]:
+        """Every metric over cases; a case without a prediction counts as the task's policy says."""
+        scores = [self._counted(case) for case in row.cases if case.outcome.case not in excluded]
+        counted = [score for score in scores if score is not None]
+        if not counted:
+            return {}
+        found = aggregate_cases(self.scoring.confine, self.scoring.loaded, self.scoring.task_name, counted)
+        return {name: value for name, value in found.items() if value is not None}
 
-def _table(rows: list[Row], metric: Metric, cases: tuple[str, ...]) -> ScoreTable:
-    values = np.full((len(rows), len(cases)), np.nan)
-    for i, row in enumerate(rows):
-        for case in row.cases:
-            if case.score is not None and case.outcome.case in cases:
-                values[i, cases.index(case.outcome.case)] = case.score.values[metric.name]
-    return ScoreTable(submissions=tuple(row.submission.submission for row in rows), cases=cases, values=values)
+    def _counted(self, case: ScoredCase) -> CaseScore | None:
+        policy = self.scoring.task.missing_case
+        if case.score is not None or policy in (MissingCase.EXCLUDE, MissingCase.FAIL):
+            return case.score  # of a row that is only shown: what it has
+        worst = policy is MissingCase.WORST
+        values = {metric.name: metric.worst if worst else metric.chance for metric in self.metrics}
+        return CaseScore(values=values, frames=len(self.scoring.cases[case.outcome.case].frames))
 
+    def _table(self, rows: list[Row], cases: tuple[str, ...], figures: Mapping[str, Mapping[str, float]]) -> ScoreTable:
+        """The values that are ranked: of every case, or the figure over all where the scorer works that out itself."""
+        primary, rule = self.metrics[0], self.scoring.loaded.challenge.ranking
+        names = tuple(row.submission.submission for row in rows)
+        if self.aggregates and rule.method == "mean_then_rank":
+            over_all = np.array([[figures[name][primary.name]] for name in names])
+            return ScoreTable(submissions=names, cases=("all cases",), values=over_all)
+        values = np.full((len(rows), len(cases)), np.nan)
+        for i, row in enumerate(rows):
+            for case in row.cases:
+                if case.score is not None and case.outcome.case in cases:
+                    values[i, cases.index(case.outcome.case)] = self._value(case.outcome.case, case.score)
+        table = ScoreTable(submissions=names, cases=cases, values=values)
+        return apply_missing(table, self.scoring.task.missing_case, worst=primary.worst, chance=primary.chance)
 
-def _values(row: Row, metrics: tuple[Metric, ...], task: Task, excluded: tuple[str, ...]) -> dict[str, float]:
-    """Means over cases; a case without a prediction counts as the task's policy says."""
-    cases = tuple(case.outcome.case for case in row.cases if case.outcome.case not in excluded)
-    if not cases:
-        return {}
-    policy = task.missing_case
-    if policy in (MissingCase.EXCLUDE, MissingCase.FAIL):
-        # Of a row that is only shown: the mean of what it has.
-        means = {m.name: np.nanmean(_table([row], m, cases).values) for m in metrics}
-    else:
-        means = {
-            m.name: apply_missing(_table([row], m, cases), policy, worst=m.worst, chance=m.chance).values.mean()
-            for m in metrics
-        }
-    return {name: float(mean) for name, mean in means.items()}
+    def _value(self, case: str, score: CaseScore) -> float:
+        primary, loaded = self.metrics[0], self.scoring.loaded
+        value = score.values[primary.name]
+        if value is None:
+            raise ConfigError(
+                f"ranking.method {loaded.challenge.ranking.method!r} needs {primary.name!r} of every case, and it is "
+                f"not defined for case {case!r}",
+                where=f"{loaded.folder / 'challenge.yaml'}: ranking.method",
+                remedy="rank by mean_then_rank, which ranks what the scorer's aggregate answers",
+            )
+        return value

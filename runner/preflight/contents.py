@@ -119,8 +119,10 @@ class StartWords:
 
 
 def start_words(image: ImageFacts, challenge: Challenge) -> StartWords:
-    """The command line: the challenge's arguments, where it has any, take the place of the image's CMD."""
-    arguments = challenge.invocation.args
+    """The command line: the challenge's command or arguments, where it has any, take the place of the image's own."""
+    arguments, command = challenge.invocation.args, challenge.invocation.command
+    if command:
+        return StartWords(words=(*command, *arguments), own=0)
     if arguments:
         return StartWords(words=(*image.entrypoint, *arguments), own=len(image.entrypoint))
     words = (*image.entrypoint, *image.command)

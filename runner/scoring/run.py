@@ -1,31 +1,54 @@
 """The parent's side of scoring: the organisers' code runs in a confined child, and its answer is checked."""
 
-import os
-from collections.abc import Mapping
-from typing import BinaryIO
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
 
 from pydantic import TypeAdapter, ValidationError
 
 from runner.catalog import LoadedChallenge
-from runner.challenge import MissingCase, Task
+from runner.challenge import MissingCase
 from runner.confine import Confine, ConfinedFailure, JsonValue, Privileges, Reply
+from runner.confine.strict_json import parse_strictly
 from runner.confine.wire import pack
-from runner.errors import ConfigError, ScorerFault
-from runner.formats.contract import FrameTable
-from runner.scoring.contract import CaseScore, Metric
+from runner.errors import ConfigError, HostFault, ScorerFault
+from runner.formats.contract import LabelImages, Prediction
+from runner.formats.image_stream import fed
+from runner.formats.packed import packed
+from runner.formats.readers.file_bytes import in_memory
+from runner.scoring.child import DETAILS, DETAILS_BOUNDS, MOST_DETAILS
+from runner.scoring.contract import CaseScore, Metric, aggregate
+from runner.scoring.loading import scorer_place
 
 SCORE_DEADLINE = 300.0
-"""Seconds the organisers' code may take for one case."""
+"""Seconds the organisers' code may take for one case, or for the figures over all."""
+
+IMAGE_SECONDS = 0.5
+"""Seconds more for each label image, which is read meanwhile."""
 
 SCORE_MEMORY = 8 << 30
 """Bytes it may use."""
 
 _REMEDY = "mend the scorer and run proctor score again; nothing has to run anew"
 _METRICS = TypeAdapter(tuple[Metric, ...])
-_VALUES = TypeAdapter(dict[str, float])
+_VALUES = TypeAdapter(dict[str, float | None])
 
 
-def describe_scorer(confine: Confine, loaded: LoadedChallenge, task: str) -> tuple[Metric, ...]:
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """What a scorer says of itself.
+
+    Attributes:
+        metrics: Every number it answers, in the order of the tables.
+        aggregates: Its figures over cases are its own, not the means of the cases' figures.
+    """
+
+    metrics: tuple[Metric, ...]
+    aggregates: bool
+
+
+def describe_scorer(confine: Confine, loaded: LoadedChallenge, task_name: str) -> Described:
     """Ask a task's scorer what it measures, and check that challenge.yaml agrees with it.
 
     Ask once and keep the answer: each call costs a child that loads the organisers' code.
@@ -34,13 +57,13 @@ def describe_scorer(confine: Confine, loaded: LoadedChallenge, task: str) -> tup
         ScorerFault: The scorer cannot be loaded, or is none.
         ConfigError: challenge.yaml ranks by what the scorer does not measure.
     """
-    reply = _call(confine, loaded, task, "describe")
+    reply = _call(confine, loaded, task_name, "describe")
     try:
         metrics = _METRICS.validate_python(reply.header.get("metrics"))
     except ValidationError as error:
-        raise ScorerFault("its description is malformed", where=_where(loaded), remedy=_REMEDY) from error
-    _check_primary(loaded, task, metrics)
-    return metrics
+        raise _malformed("its metrics", loaded, task_name) from error
+    _check_primary(loaded, task_name, metrics)
+    return Described(metrics=metrics, aggregates=reply.header.get("aggregates") is True)
 
 
 def _check_primary(loaded: LoadedChallenge, name: str, metrics: tuple[Metric, ...]) -> None:
@@ -60,65 +83,135 @@ def _check_primary(loaded: LoadedChallenge, name: str, metrics: tuple[Metric, ..
 
 
 def score_case(
-    confine: Confine, loaded: LoadedChallenge, task: str, reference: FrameTable, prediction: FrameTable
+    confine: Confine,
+    loaded: LoadedChallenge,
+    task_name: str,
+    reference: Prediction,
+    prediction: Prediction,
+    *,
+    frames: int = 0,
 ) -> CaseScore:
     """Score one case with the task's scorer.
 
     Args:
         confine: Where children come from.
         loaded: The challenge.
-        task: Name of one of its tasks.
-        reference: Labels of the reference.
-        prediction: Labels of the submission, of the same number of frames.
+        task_name: Name of one of its tasks.
+        reference: What is true.
+        prediction: What the submission says; label images of either are read meanwhile, one after the other.
+        frames: How many the case has.
 
     Raises:
         ScorerFault: The scorer failed: the last line of its traceback, with file and line.
-        HostFault: No child could be started.
+        HostFault: No child could be started, or an image could not be read.
     """
-    with _packed({"reference": reference, "prediction": prediction}) as tables:
-        reply = _call(confine, loaded, task, "score", tables)
+    sides = (reference, prediction)
+    counts = [side.frames if isinstance(side, LabelImages) else None for side in sides]
+    with ExitStack() as stack:
+        reply = _call(
+            confine,
+            loaded,
+            task_name,
+            "score",
+            request={"images": list[JsonValue](counts), "primary": loaded.challenge.tasks[task_name].primary.metric},
+            descriptors=[stack.enter_context(_handed(side)) for side in sides],
+            deadline=SCORE_DEADLINE + IMAGE_SECONDS * sum(count or 0 for count in counts),
+            array_bytes=MOST_DETAILS,
+        )
+    return replace(_score_of(reply, loaded, task_name), frames=frames)
+
+
+@contextmanager
+def _handed(prediction: Prediction) -> Iterator[int]:
+    """A descriptor by which a prediction passes, so that the fork server never sees it."""
+    handed = fed(prediction) if isinstance(prediction, LabelImages) else in_memory(pack(packed(prediction)))
+    with handed as descriptor:
+        yield descriptor
+
+
+def _score_of(reply: Reply, loaded: LoadedChallenge, task_name: str) -> CaseScore:
     try:
-        return CaseScore(values=_VALUES.validate_python(reply.header.get("values"), strict=True))
+        return CaseScore(
+            values=_VALUES.validate_python(reply.header.get("values"), strict=True), details=_details(reply)
+        )
     except ValueError as error:
-        raise ScorerFault("its scores are malformed", where=_where(loaded), remedy=_REMEDY) from error
+        raise _malformed("its scores", loaded, task_name) from error
 
 
-def _packed(tables: Mapping[str, FrameTable]) -> BinaryIO:
-    """Tables in an anonymous file, so that they pass by descriptor and the fork server never sees them."""
-    arrays = {f"{role}/{name}": column for role, table in tables.items() for name, column in table.columns.items()}
-    file = os.fdopen(os.memfd_create("tables", os.MFD_CLOEXEC), "w+b")
-    file.write(pack(Reply(header={}, arrays=arrays)))
-    file.flush()
-    return file
+def _details(reply: Reply) -> JsonValue:
+    if DETAILS not in reply.arrays:
+        return None
+    return parse_strictly(reply.arrays[DETAILS].tobytes().decode("ascii"), DETAILS_BOUNDS)
 
 
-def _call(confine: Confine, loaded: LoadedChallenge, task: str, function: str, tables: BinaryIO | None = None) -> Reply:
-    request: dict[str, JsonValue] = {
-        "folder": str(loaded.folder.resolve()),
-        "challenge": loaded.challenge.name,
-        "scorer": _task(loaded, task).scorer,
-    }
+def aggregate_cases(
+    confine: Confine, loaded: LoadedChallenge, task_name: str, scores: Sequence[CaseScore]
+) -> Mapping[str, float | None]:
+    """The figures over cases: the scorer's own where it has an ``aggregate``, else the means.
+
+    Args:
+        confine: Where children come from.
+        loaded: The challenge.
+        task_name: Name of one of its tasks.
+        scores: In the order of the data; a case without a valid prediction has the values that stand for it, and no
+            details.
+
+    Raises:
+        ScorerFault: The scorer failed.
+        HostFault: No child could be started.
+        ValueError: There is no case.
+    """
+    means = {name: over.mean for name, over in aggregate(scores).items()}
+    with in_memory(json.dumps([asdict(score) for score in scores], allow_nan=False).encode()) as descriptor:
+        reply = _call(confine, loaded, task_name, "aggregate", descriptors=[descriptor])
+    if reply.header.get("aggregates") is False:
+        return means
+    return _score_of(reply, loaded, task_name).values
+
+
+def _call(
+    confine: Confine,
+    loaded: LoadedChallenge,
+    task_name: str,
+    function: str,
+    *,
+    request: Mapping[str, JsonValue] | None = None,
+    descriptors: Sequence[int] = (),
+    deadline: float | None = None,
+    array_bytes: int = 0,
+) -> Reply:
+    task, where = loaded.challenge.tasks[task_name], _where(loaded, task_name)
     try:
         reply = confine.call(
             f"runner.scoring.child.{function}",
-            request,
-            descriptors=[] if tables is None else [tables.fileno()],
-            deadline=SCORE_DEADLINE,
+            {
+                "folder": str(loaded.folder.resolve()),
+                "challenge": loaded.challenge.name,
+                "scorer": task.scorer,
+                "options": dict[str, JsonValue](task.options),
+                "where": where,
+                **(request or {}),
+            },
+            descriptors=descriptors,
+            deadline=SCORE_DEADLINE if deadline is None else deadline,
             memory=SCORE_MEMORY,
             privileges=Privileges.KEEP,
+            array_bytes=array_bytes,
         )
     except ConfinedFailure as failure:
-        what = f"the scorer of task {task!r} did not answer: {failure.detail}"
-        raise ScorerFault(what, where=_where(loaded), remedy=_REMEDY) from failure
+        what = f"the scorer of task {task_name!r} did not answer: {failure.detail}"
+        raise ScorerFault(what, where=where, remedy=_REMEDY) from failure
+    if "broken" in reply.header:
+        raise HostFault("label images did not reach the scorer whole", remedy="is the host out of memory?")
     if "fault" in reply.header:
-        where = str(reply.header.get("where"))
-        raise ScorerFault(str(reply.header["fault"]), where=where, remedy=_REMEDY)
+        raise ScorerFault(str(reply.header["fault"]), where=str(reply.header.get("where")), remedy=_REMEDY)
     return reply
 
 
-def _task(loaded: LoadedChallenge, name: str) -> Task:
-    return loaded.challenge.tasks[name]
+def _malformed(which: str, loaded: LoadedChallenge, task_name: str) -> ScorerFault:
+    """To be raised."""
+    return ScorerFault(f"{which} are malformed", where=_where(loaded, task_name), remedy=_REMEDY)
 
 
-def _where(loaded: LoadedChallenge) -> str:
-    return str(loaded.folder / "scorer.py")
+def _where(loaded: LoadedChallenge, task_name: str) -> str:
+    return scorer_place(loaded.folder, loaded.challenge.name, loaded.challenge.tasks[task_name].scorer)

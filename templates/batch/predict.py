@@ -1,4 +1,4 @@
-"""Predict the step of every frame of a video: ``predict.py FOLDER_OF_FRAMES OUTPUT.csv``.
+"""Predict the step and the instruments of every frame of a video: ``predict.py FOLDER_OF_FRAMES OUTPUT.csv``.
 
 Replace ``predict`` with your method. It is called once a frame, in order, and is never given a later one: a
 method written this way cannot look ahead.
@@ -33,12 +33,15 @@ COLOURS = {
 }
 FAR = 60.0  # further than this from every colour: it is no frame of the sample
 
+OUT_OF_PATIENT = -1
+NO_SECOND = -2
+
 State = int
 START: State = 1
 
 
-def predict(image: NDArray[np.uint8], state: State) -> tuple[int, State]:
-    """Say which step a frame shows.
+def predict(image: NDArray[np.uint8], state: State) -> tuple[tuple[int, int, int], State]:
+    """Say which step a frame shows, and which instruments.
 
     Args:
         image: The frame, red, green and blue; shape (height, width, 3).
@@ -46,13 +49,14 @@ def predict(image: NDArray[np.uint8], state: State) -> tuple[int, State]:
             must remember here: the last label, the last features, a hidden state.
 
     Returns:
-        The label, and the state for the next frame.
+        Step, first and second instrument, and the state for the next frame.
     """
     colour = image.mean(axis=(0, 1))
     distances = {step: float(np.linalg.norm(colour - known)) for step, known in COLOURS.items()}
     nearest = min(distances, key=distances.__getitem__)
-    label = nearest if distances[nearest] < FAR else state
-    return label, label
+    step = nearest if distances[nearest] < FAR else state
+    first, second = (OUT_OF_PATIENT, NO_SECOND) if step == OUT_OF_PATIENT else (0, NO_SECOND)
+    return (step, first, second), step
 
 
 def frames(folder: Path) -> Iterator[NDArray[np.uint8]]:
@@ -65,13 +69,13 @@ def frames(folder: Path) -> Iterator[NDArray[np.uint8]]:
             yield np.asarray(image.convert("RGB"))
 
 
-def write(path: Path, labels: list[int]) -> None:
+def write(path: Path, labels: list[tuple[int, int, int]]) -> None:
     """Write one row a frame; the file gets its name when it is whole."""
     partial = path.with_name(f"{path.name}.partial")
     with partial.open("w", newline="") as sink:
         rows = csv.writer(sink, lineterminator="\n")
-        rows.writerow(("int_time", "int_step"))
-        rows.writerows(enumerate(labels))
+        rows.writerow(("int_time", "int_step", "int_instrument1", "int_instrument2"))
+        rows.writerows((time, *label) for time, label in enumerate(labels))
     partial.replace(path)
 
 

@@ -23,17 +23,19 @@ from runner import __version__, mounts
 from runner.catalog import LoadedChallenge, find_challenge, load_challenge
 from runner.challenge import Limits
 from runner.confine import Confine
-from runner.dataset import Case
+from runner.dataset import Case, frames_case
 from runner.engine.docker import DockerEngine, connect
 from runner.images import PinnedImage, SourceKind
 from runner.job import JobResult
 from runner.judge import CaseOutcome
 from runner.ownership import LABEL_OWNER, LABEL_RUN
-from runner.pipeline.cases import CaseRun, settle_case
+from runner.pipeline.cases import CaseRun, settle_run
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.evaluate import finish
 from runner.pipeline.host import open_bench
 from runner.pipeline.record import CaseRecord, RunRecord
+from runner.plan import Shared
+from runner.provenance import DataHashes
 from runner.settings import OutputMethod, Settings
 from runner.store import RunFolder, read_value
 from runner.submissions import Submission
@@ -41,6 +43,7 @@ from tests.attacks.expected import FOLDER, Attack
 
 BASE = "proctor-base:1"
 FRAMES = 6
+STEPS = Shared(names=("steps",), inputs=("frames",), files={"steps": "{case}.csv"})
 CASE = "canary-case-0815"
 SECRET = "CANARY-SECRET-OF-THE-HOST"
 REFERENCE_MARK = "CANARY-OF-THE-REFERENCE"
@@ -205,7 +208,7 @@ def _make_case(data: Path) -> tuple[Case, str]:
     rows = "".join(f"{number},1,{REFERENCE_MARK}\n" for number in range(FRAMES))
     reference.write_text(f"int_time,int_step,mark\n{rows}")
     pixels = " ".join(str(value) for value in pictures[0].ravel()[:24])
-    return Case(name=CASE, folder=frames, frames=names, fps=1.0, reference=reference), pixels
+    return frames_case(CASE, frames, names, fps=1.0, reference=reference), pixels
 
 
 def build_image(engine: DockerEngine, folder: Path) -> PinnedImage:
@@ -277,10 +280,10 @@ class Stage:
         context = self.context_for(script, limits, place)
         case = context.cases[CASE]
         submission = Submission(submission=name, team=TEAM, image=self.image.source)
-        entry = Entry(submission=submission, task="steps", image=self.image)
+        entry = Entry(submission=submission, shared=STEPS, image=self.image)
         before = set(self.engine.watches)
         self.engine.limit = limits.run_time.seconds(case.media_seconds)
-        outcome = settle_case(context, CaseRun(entry=entry, case=case))
+        (outcome,) = settle_run(context, CaseRun(entry=entry, cases=(case,)))
         self.engine.limit = None
         assert context.bench.cleaner is not None
         context.bench.cleaner.settle()
@@ -320,10 +323,12 @@ class Stage:
         case = context.cases[CASE]
         record = RunRecord(
             proctor=__version__, challenge="pitvis2023", challenge_version="1", challenge_digest="0" * 64,
-            data=case.reference.parents[1], base=case.folder, settings=context.settings, sources={}, allow_cpu=True,
-            started="2026-01-01T00:00:00+00:00", host=context.host,
-            cases=(CaseRecord(name=CASE, frames=FRAMES, media_seconds=6.0, inputs="0" * 64, reference="0" * 64),),
-            submissions=tuple(Submission(submission=a.name, team=TEAM, image=self.image.source) for a in attacks),
+            data=case.references["steps"].parents[1], base=case.inputs[0].path, settings=context.settings, sources={},
+            allow_cpu=True, started="2026-01-01T00:00:00+00:00", host=context.host,
+            cases=(CaseRecord(name=CASE, frames=FRAMES, media_seconds=6.0, inputs="0" * 64, references={}),),
+            submissions=tuple(
+                Submission(submission=a.name, team=TEAM, image=self.image.source, tasks=("steps",)) for a in attacks
+            ),
         )  # fmt: skip
         finish(
             context.run, record, loaded=context.loaded, cases=context.cases, confine=context.confine,
@@ -351,7 +356,7 @@ def open_stage(folder: Path) -> Iterator[Stage]:
         image = build_image(engine, folder / "image")
         stack.callback(engine.remove_image, image.source)
         host = Host(
-            reference=case.reference, secret=secret, listener=stack.enter_context(bridge_listener()),
+            reference=case.references["steps"], secret=secret, listener=stack.enter_context(bridge_listener()),
             marker=folder / "code-ran-on-the-host", pixels=pixels,
         )  # fmt: skip
         confine = stack.enter_context(Confine())
@@ -363,6 +368,6 @@ def open_stage(folder: Path) -> Iterator[Stage]:
             contexts[place] = Context(
                 run=RunFolder(root=folder / f"run-{place}"), loaded=_loaded(), cases={CASE: case},
                 input_hashes={CASE: "0" * 64}, settings=settings, seed=0, bench=bench, host=facts, confine=confine,
-                observe=lambda _: None,
+                observe=lambda _: None, hashes=DataHashes(cache=folder / "hashes.json"),
             )  # fmt: skip
         yield Stage(engine=engine, image=image, host=host, contexts=contexts)

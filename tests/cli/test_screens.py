@@ -12,13 +12,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 ORACLES = ROOT / "tests" / "oracles"
 GOLDEN = Path(__file__).parent / "golden"
-COMMANDS = ("evaluate", "resume", "status", "score", "rank", "report", "init", "check", "doctor", "clean", "challenge")
+COMMANDS = (
+    "evaluate", "resume", "status", "score", "rank", "report", "init", "check", "doctor", "clean", "challenge", "data",
+)  # fmt: skip
+GROUPS = {"challenge": ("list", "show", "new", "check", "schema"), "data": ("check", "prepare")}
 SCREENS: dict[str, tuple[str, ...]] = {
     "version": ("--version",),
     "challenge-list": ("challenge", "list"),
     "challenge-show": ("challenge", "show", "pitvis2023"),
     "rank": ("rank", str(ORACLES / "petraw_results.csv"), "--value", "ad_accuracy", "--case", "sequence"),
     "init": ("init", "pitvis2023", "my-method"),
+    "challenge-new": ("challenge", "new", "words", "--kind", "answer"),
+    "challenge-check": ("challenge", "check", "pitvis2023"),
+    "data-check": ("data", "check", "pitvis2023"),
 }
 
 
@@ -44,7 +50,12 @@ def test_help_has_an_example(name: str) -> None:
     # Not word for word: its frame is drawn by libraries that are free to draw it anew.
     text = screen((name, "--help"))
     assert f"Usage: proctor {name}" in text
-    assert name == "challenge" or f"Example: proctor {name}" in text
+    assert name in GROUPS or f"Example: proctor {name}" in text
+
+
+@pytest.mark.parametrize(("group", "name"), [(group, name) for group, names in GROUPS.items() for name in names])
+def test_help_of_a_command_in_a_group_has_an_example(group: str, name: str) -> None:
+    assert f"Example: proctor {group} {name}" in screen((group, name, "--help"))
 
 
 def test_the_help_names_every_command() -> None:

@@ -1,8 +1,11 @@
 """Wrong input: one message with place and remedy, the right exit code, no traceback, nothing written."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -172,3 +175,89 @@ def test_a_table_that_cannot_be_ranked_is_told_where(tmp_path: Path) -> None:
     _told(proctor("rank", table, "--method", "best"), 2, "'best'", "mean_then_rank")
     _told(proctor("rank", table, "--ties", "x"), 2, "--ties 'x'", "min or average")
     _told(proctor("rank", table, "--missing", "x"), 2, "--missing 'x'", "exclude")
+
+
+def test_data_that_does_not_fit_is_listed_whole(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLE, tmp_path / "data")
+    (tmp_path / "data" / "references" / "01.csv").unlink()
+    (tmp_path / "data" / "references" / "02.csv").write_text("int_time,int_step\n0,99\n")
+    ran = proctor("data", "check", "pitvis2023", "--data", tmp_path / "data")
+    assert (ran.code, ran.err) == (2, "")
+    assert f"✗ case '01' has no reference {tmp_path}/data/references/01.csv" in ran.out
+    assert f"✗ case '02', reference {tmp_path}/data/references/02.csv: " in ran.out
+    assert "2 cases, 102 frames, 1 min 42 s of media: 4 problems" in ran.out
+    found = json.loads(proctor("data", "check", "pitvis2023", "--data", tmp_path / "data", "--json").out)
+    assert (found["fits"], len(found["problems"]), len(found["cases"])) == (False, 4, 2)
+
+
+def test_a_broken_video_is_named(tmp_path: Path) -> None:
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "videos" / "01.mp4").write_text("none")
+    ran = proctor("data", "prepare", tmp_path / "videos", tmp_path / "out", "--fps", "1")
+    assert (ran.code, ran.err) == (2, "")
+    assert f"✗ 01: {tmp_path}/videos/01.mp4: the video cannot be read: Invalid data found" in ran.out
+    assert "0 of 1 cases, 0 frames" in ran.out
+    _told(proctor("data", "prepare", tmp_path, tmp_path / "out", "--fps", "fast"), 2, "--fps 'fast'", "30000/1001")
+    _told(proctor("data", "prepare", tmp_path, tmp_path / "out", "--fps", "1", "--format", "gif"), 2, "png, jpg")
+
+
+def test_a_challenge_that_makes_no_sense_ends_with_1(tmp_path: Path) -> None:
+    proctor("challenge", "new", "toy", "--dir", tmp_path, "--kind", "answer")
+    scorer = tmp_path / "toy" / "scorer.py"
+    scorer.write_text(scorer.read_text().replace("max(0.0, 1 - ", "min(1.0, "))
+    ran = proctor("challenge", "check", tmp_path / "toy")
+    assert (ran.code, ran.err) == (1, "")
+    assert "✗ words: worst predictions score 1, which is better than the reference itself, 0" in ran.out
+    (tmp_path / "toy" / "challenge.yaml").write_text("name: toy\n")
+    _told(proctor("challenge", "check", tmp_path / "toy"), 2, "challenge.yaml:1", "is missing")
+
+
+def test_an_archive_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as sink:
+        sink.writestr("../challenge.yaml", "name: toy")
+    ran = proctor("challenge", "show", tmp_path / "x.zip", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    _told(ran, 2, "'../challenge.yaml' is no name for a file of a challenge", "x.zip")
+    assert {path.name for path in tmp_path.iterdir()} == {"x.zip", "cache"}
+
+
+def test_score_of_files_says_what_it_lacks(tmp_path: Path) -> None:
+    predictions = SAMPLE / "predictions"
+    _told(proctor("score", "pitvis2023", "--predictions", predictions), 2, "--references", "--out")
+    _told(proctor("score", tmp_path, "--references", SAMPLE), 2, "go with --predictions", "name the files")
+    asked = ("score", "pitvis2023", "--references", SAMPLE, "--out", tmp_path / "scored", "--predictions")
+    _told(proctor(*asked, tmp_path / "none"), 2, "there is no folder of predictions", "none")
+    (tmp_path / "empty" / "team").mkdir(parents=True)
+    _told(proctor(*asked, tmp_path / "empty"), 2, "nothing that is due lies in", "'01.csv'", "real name of each case")
+    asked = ("score", "pitvis2023", "--predictions", predictions, "--out", tmp_path / "other", "--references")
+    _told(proctor(*asked, tmp_path / "empty"), 2, "there is no folder", "references")
+
+
+def test_handed_in_files_that_are_wrong_have_their_verdict(tmp_path: Path) -> None:
+    team = tmp_path / "teams" / "first"
+    shutil.copytree(SAMPLE / "predictions", team)
+    (team / "01.csv").write_text("int_time,int_step\n0,1\n")
+    (team / "02.csv").unlink()
+    (team / "02.csv").symlink_to("/etc/passwd")
+    shutil.copytree(SAMPLE / "predictions", tmp_path / "teams" / "second")
+    ran = proctor(
+        "score", "pitvis2023", "--predictions", tmp_path / "teams", "--references", SAMPLE,
+        "--out", tmp_path / "scored", "--json",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    rows = {row["submission"]: row for row in json.loads(ran.out)["boards"][0]["rows"]}
+    assert [case["verdict"] for case in rows["first"]["cases"]] == ["bad-output", "unsafe-output"]
+    assert rows["first"]["cases"][1]["sentence"] == "<case>.csv is a symbolic link, not a regular file of its own"
+    assert rows["first"]["rank"] is None
+    assert rows["second"]["rank"] == 1.0
+    assert {case["verdict"] for case in rows["second"]["cases"]} == {"accepted"}
+
+
+def test_check_of_a_task_that_is_none() -> None:
+    ran = proctor("check", "x", "--challenge", "pitvis2023", "--task", "stpes")
+    _told(ran, 2, "there is no task 'stpes' in pitvis2023", "steps, instruments, both")
+
+
+@pytest.mark.parametrize("name", ["petraw2021", "cholectriplet2021", "robseg2018"])
+def test_init_of_a_challenge_without_a_template(name: str, tmp_path: Path) -> None:
+    _told(proctor("init", name, tmp_path / "mine"), 2, "there is no template yet", f"proctor challenge show {name}")
+    assert not (tmp_path / "mine").exists()

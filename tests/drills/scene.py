@@ -247,7 +247,10 @@ class Scene:
         """A submissions file; images by name where they are not our own."""
         path = self.folder / f"teams-{secrets.token_hex(4)}.json"
         rows = {name: self.images[name] for name in names} | images
-        entries = [{"submission": name, "team": f"Team {name}", "image": image} for name, image in rows.items()]
+        entries = [
+            {"submission": name, "team": f"Team {name}", "image": image, "tasks": ["steps"]}
+            for name, image in rows.items()
+        ]
         path.write_text(json.dumps({"submissions": entries}))
         return path
 

@@ -14,8 +14,9 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 def _check(scene: Scene, image: str = "", *, retries: int = 40, patience: float = 1.0) -> Play:
     """A check of the program that holds, or of an image."""
     return scene.begin(
-        scene.folder, "check", image or scene.images["first"], "--challenge", str(scene.challenge), "--data",
-        str(scene.data), "--settings", str(scene.settings), "--set", f"host_retries={retries}", patience=patience,
+        scene.folder, "check", image or scene.images["first"], "--challenge", str(scene.challenge),
+        "--task", "steps", "--data", str(scene.data),
+        "--settings", str(scene.settings), "--set", f"host_retries={retries}", patience=patience,
     )  # fmt: skip
 
 

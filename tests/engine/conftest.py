@@ -125,8 +125,10 @@ def proctor(*arguments: str | Path, cwd: Path | None = None) -> Ran:
 
 
 def submissions_file(path: Path, rows: dict[str, str]) -> Path:
-    """A submissions file: submission to image, a team each."""
-    entries = [{"submission": name, "team": f"Team {name}", "image": image} for name, image in rows.items()]
+    """A submissions file for the task of steps: submission to image, a team each."""
+    entries = [
+        {"submission": name, "team": f"Team {name}", "image": image, "tasks": ["steps"]} for name, image in rows.items()
+    ]
     path.write_text(json.dumps({"submissions": entries}))
     return path
 

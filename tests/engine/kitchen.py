@@ -14,15 +14,17 @@ from PIL import Image
 from runner.catalog import find_challenge, load_challenge
 from runner.challenge import Challenge
 from runner.confine import Confine
-from runner.dataset import Case
+from runner.dataset import Case, frames_case
 from runner.engine import Engine
 from runner.images import PinnedImage, SourceKind
-from runner.pipeline.cases import CaseRun, settle_case
+from runner.pipeline.cases import CaseRun, settle_run
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.host import open_bench
 from runner.pipeline.preflights import look_into
+from runner.plan import shared_runs
 from runner.policy import PolicyName
 from runner.preflight import PreflightFinding
+from runner.provenance import DataHashes
 from runner.settings import Settings
 from runner.store import RunFolder
 from runner.submissions import Submission
@@ -146,11 +148,12 @@ class Kitchen:
         """Run an image on the case, whatever the preflight would say but for ``findings``."""
         context = self.contexts[policy]
         submission = Submission(submission=f"dish {next(self.numbers)}", team="kitchen", image=image.source)
-        entry = Entry(submission=submission, task="steps", image=image, findings=findings)
-        verdict = settle_case(context, CaseRun(entry=entry, case=context.cases[CASE])).verdict
+        (shared,) = shared_runs(context.challenge, ("steps",))
+        entry = Entry(submission=submission, shared=shared, image=image, findings=findings)
+        (outcome,) = settle_run(context, CaseRun(entry=entry, cases=(context.cases[CASE],)))
         assert context.bench.cleaner is not None
         context.bench.cleaner.settle()
-        return verdict
+        return outcome.verdict
 
 
 def _case(data: Path) -> Case:
@@ -162,7 +165,7 @@ def _case(data: Path) -> Case:
     reference = data / "references" / f"{CASE}.csv"
     reference.parent.mkdir()
     reference.write_text(ANSWER)
-    return Case(name=CASE, folder=folder, frames=names, fps=1.0, reference=reference)
+    return frames_case(CASE, folder, names, fps=1.0, reference=reference)
 
 
 def _challenge(challenge: Challenge, policy: PolicyName) -> Challenge:
@@ -186,6 +189,7 @@ def open_kitchen(engine: Engine, folder: Path) -> Iterator[Kitchen]:
                 run=RunFolder(root=folder / f"run-{policy.value}"), cases={CASE: case}, settings=settings, seed=0,
                 loaded=replace(loaded, challenge=_challenge(loaded.challenge, policy)), bench=bench, host=host,
                 input_hashes={CASE: "0" * 64}, confine=confine, observe=lambda _: None,
+                hashes=DataHashes(cache=folder / "hashes.json"),
             )  # fmt: skip
         kitchen = Kitchen(engine=engine, contexts=contexts, folder=folder)
         yield kitchen

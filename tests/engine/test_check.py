@@ -11,8 +11,8 @@ pytestmark = pytest.mark.engine
 
 BROKEN = {
     "label out of range": (
-        "return label, label",
-        "return 99, label",
+        "return (step, first, second), step",
+        "return (99, first, second), step",
         "output format",
         "bad-output",
         ["unknown-labels"],
@@ -84,7 +84,7 @@ def test_one_broken_line_is_rejected_with_its_reason(
     report = json.loads(ran.out)
     failed = [s for s in report["stages"] if s["state"] == "failed"]
     assert [s["name"] for s in failed] == [stage]
-    assert failed[0]["sentence"].startswith(f"{word}: case ")
+    assert failed[0]["sentence"].startswith(f"{word}: task steps, case ")
     assert [hint["slug"] for hint in failed[0]["hints"]] == slugs
     assert report["accepted"] is False
 

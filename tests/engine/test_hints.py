@@ -20,15 +20,17 @@ from PIL import Image
 from runner.catalog import LoadedChallenge, find_challenge, load_challenge
 from runner.challenge import LeakPolicy, Limits
 from runner.confine import Confine
-from runner.dataset import Case
+from runner.dataset import Case, frames_case
 from runner.engine import Engine
 from runner.images import PinnedImage, SourceKind
-from runner.pipeline.attempts import Attempt, job_folder, job_of, run_attempt
-from runner.pipeline.cases import CaseRun, settle_case
+from runner.pipeline.attempts import Judged, job_folder, job_of, run_attempt
+from runner.pipeline.cases import CaseRun, settle_run
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.host import open_bench
 from runner.pipeline.looking_ahead import check_entry, with_leaks
+from runner.plan import Shared
 from runner.preflight import preflight
+from runner.provenance import DataHashes
 from runner.settings import Settings
 from runner.store import RunFolder
 from runner.submissions import Submission
@@ -40,6 +42,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 
 FRAMES = 12
 CASE = "hidden-case-0815"
+STEPS = Shared(names=("steps",), inputs=("frames",), files={"steps": "{case}.csv"})
 DOCKERFILE = f"""
 FROM {BASE}
 COPY programs /programs
@@ -76,7 +79,7 @@ def _case(data: Path, case: str = CASE, *, seed: int = 0) -> Case:
     reference = data / "references" / f"{case}.csv"
     reference.parent.mkdir()
     reference.write_text("int_time,int_step\n" + "".join(f"{number},1\n" for number in range(FRAMES)))
-    return Case(name=case, folder=folder, frames=names, fps=1.0, reference=reference)
+    return frames_case(case, folder, names, fps=1.0, reference=reference)
 
 
 @dataclass
@@ -98,16 +101,16 @@ class Room:
         }
         return replace(loaded, challenge=loaded.challenge.model_copy(update=changed))
 
-    def run(self, command: tuple[str, ...], limits: Mapping[str, object]) -> Attempt:
-        """Run a program once, as a submission of its own."""
+    def run(self, command: tuple[str, ...], limits: Mapping[str, object]) -> Judged:
+        """Run a program once, as a submission of its own; what it amounts to."""
         self.count += 1
         context = replace(self.context, loaded=self.challenge(command, limits))
         submission = Submission(submission=f"program {self.count}", team="a", image=self.image.source)
-        entry = Entry(submission=submission, task="steps", image=self.image)
+        entry = Entry(submission=submission, shared=STEPS, image=self.image)
         job = job_of(context, entry, context.cases[CASE])
         attempt = run_attempt(context, entry, job)
         self.log = (job_folder(context, job) / f"attempt-{attempt.number}" / "log.txt").read_bytes().decode()
-        return attempt
+        return attempt.of("steps", CASE)
 
 
 def _hidden() -> LoadedChallenge:
@@ -131,13 +134,13 @@ def room(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
             context=Context(
                 run=RunFolder(root=folder / "run"), loaded=_hidden(), cases={CASE: case},
                 input_hashes={CASE: "0" * 64}, settings=settings, seed=0, bench=bench, host=host, confine=confine,
-                observe=lambda _: None,
+                observe=lambda _: None, hashes=DataHashes(cache=folder / "hashes.json"),
             ),
             image=image,
         )  # fmt: skip
 
 
-def _slugs(attempt: Attempt) -> tuple[str, ...]:
+def _slugs(attempt: Judged) -> tuple[str, ...]:
     return tuple(hint.slug for hint in attempt.verdict.hints)
 
 
@@ -179,9 +182,9 @@ def _settled(room: Room, image: PinnedImage) -> tuple[VerdictWord, tuple[str, ..
     context = replace(room.context, loaded=room.challenge(("python3", "/programs/right/predict.py"), {}))
     submission = Submission(submission=image.source, team="a", image=image.source)
     findings = preflight(image.facts, context.challenge)
-    entry = Entry(submission=submission, task="steps", image=image, findings=findings)
-    verdict = settle_case(context, CaseRun(entry=entry, case=context.cases[CASE])).verdict
-    return verdict.word, tuple(hint.slug for hint in verdict.hints)
+    entry = Entry(submission=submission, shared=STEPS, image=image, findings=findings)
+    (outcome,) = settle_run(context, CaseRun(entry=entry, cases=(context.cases[CASE],)))
+    return outcome.verdict.word, tuple(hint.slug for hint in outcome.verdict.hints)
 
 
 def _tar(members: Mapping[str, bytes]) -> bytes:
@@ -254,9 +257,9 @@ def test_a_method_that_is_not_causal(
         loaded=replace(loaded, challenge=loaded.challenge.model_copy(update={"causality": rule})),
     )  # fmt: skip
     submission = Submission(submission=name, team="a", image=image.source)
-    entry = Entry(submission=submission, task="steps", image=image)
-    outcomes = {case: settle_case(context, CaseRun(entry=entry, case=cases[case])) for case in cases}
-    judged = with_leaks(rule, check_entry(context, entry, outcomes), outcomes)
+    entry = Entry(submission=submission, shared=STEPS, image=image)
+    outcomes = {case: settle_run(context, CaseRun(entry=entry, cases=(cases[case],)))[0] for case in cases}
+    judged = with_leaks(rule, check_entry(context, entry, "steps", outcomes), outcomes)
     assert {outcome.verdict.word for outcome in outcomes.values()} == {VerdictWord.ACCEPTED}
     shown = {tuple(hint.slug for hint in outcome.verdict.hints) for outcome in judged.values()} - {()}
     assert shown == ({slugs} if slugs else set())

@@ -14,7 +14,7 @@ from runner.engine import Engine, ImageFacts
 from runner.engine.helper import helper_image
 from runner.errors import HostFault
 from runner.execute import Bench
-from runner.job import Intake, IntakeRefusal, Job, KillReason
+from runner.job import Intake, IntakeRefusal, Job, KillReason, Output
 from runner.judge import judge_run
 from runner.pipeline.events import Event, Notice
 from runner.pipeline.host import HostFacts, open_bench
@@ -103,7 +103,8 @@ def held(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytes
 def job(budget: Budget) -> Job:
     return Job(
         submission="s", task="t", case="c", name="full", cut=None, frames=1, image_id="", arguments=(),
-        input_mount="/data/inputs", output_mount="/data/outputs", expected_file="{case}.json", budget=budget, digest="",
+        input_mount="/data/inputs", output_mount="/data/outputs",
+        outputs=(Output(case="c", file="{case}.json"),), budget=budget, digest="",
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 from runner.engine import ContainerSpec, Engine, ImageFacts
 from runner.errors import HostFault, HostUnfit
 from runner.execute import Bench
-from runner.job import Job, KillReason
+from runner.job import Job, KillReason, Output
 from runner.judge import judge_run
 from runner.own_tree import SPARE_ROOM
 from runner.pipeline.events import Event, Notice
@@ -72,7 +72,7 @@ def _job(image: ImageFacts) -> Job:
     return Job(
         submission="s", task="t", case="c", name="full", cut=None, frames=1, image_id=image.id,
         arguments=("true",), input_mount="/data/inputs", output_mount="/data/outputs",
-        expected_file="{case}.csv", budget=PROBE_BUDGET, digest="",
+        outputs=(Output(case="c", file="{case}.csv"),), budget=PROBE_BUDGET, digest="",
     )  # fmt: skip
 
 

@@ -46,6 +46,7 @@ def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def desk(engine: Engine, demo_image: Callable[[str], str], hidden: Path, tmp_path: Path) -> Path:
     """A folder with what the README's reader has: data, images, an archive, a submissions file, a challenge."""
     shutil.copytree(hidden, tmp_path / "hidden")
+    shutil.copytree(hidden / "references", tmp_path / "predictions" / "team-a")
     shutil.copytree(ROOT / "challenges/pitvis2023", tmp_path / "my-challenge")
     client = docker.APIClient(version="auto")
     client.tag(engine.image(demo_image("steady")).id, "team-a/method", "3", force=True)

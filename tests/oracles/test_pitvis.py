@@ -26,11 +26,13 @@ from runner.scoring.metrics import (
 )
 
 
+class _Steps(Protocol):
+    def score_case(self, reference: FrameTable, prediction: FrameTable) -> Mapping[str, float]: ...
+
+
 class _Module(Protocol):
     SCORED: tuple[int, ...]
-
-    class steps:  # noqa: N801  the scorer's own name
-        score_case: Callable[[FrameTable, FrameTable], Mapping[str, float]]
+    Steps: Callable[[], _Steps]
 
 
 def _scorer() -> _Module:
@@ -53,8 +55,8 @@ def labels(values: list[int]) -> Labels:
 
 
 def score(reference: list[int], prediction: list[int]) -> Mapping[str, float]:
-    tables = [FrameTable(columns={"int_step": labels(values)}) for values in (reference, prediction)]
-    return SCORER.steps.score_case(*tables)
+    truth, guess = (FrameTable(columns={"int_step": labels(values)}) for values in (reference, prediction))
+    return SCORER.Steps().score_case(truth, guess)
 
 
 def kept(values: list[int]) -> Labels:

@@ -10,8 +10,8 @@ from hypothesis import settings
 
 from runner.budget import Budget
 from runner.challenge import Challenge
-from runner.dataset import Case
-from runner.job import Job
+from runner.dataset import Case, frames_case
+from runner.job import Job, Output
 
 # Random, but the same every time; a machine under load must not fail a test.
 settings.register_profile("unit", deadline=None, database=None, derandomize=True)
@@ -23,9 +23,9 @@ BUDGET = Budget(
 )  # fmt: skip
 JOB = Job(
     submission="team-1", task="steps", case="PATIENT-07", name="full", cut=None, frames=4,
-    image_id="sha256:" + "0" * 64, arguments=("{input}", "{output}.csv"),
+    image_id="sha256:" + "0" * 64, arguments=("{input}", "{output}.csv"), told="steps",
     input_mount="/data/inputs", output_mount="/data/outputs",
-    expected_file="{case}.csv", budget=BUDGET, digest="d1",
+    outputs=(Output(case="PATIENT-07", file="{case}.csv", frames=4),), budget=BUDGET, digest="d1",
 )  # fmt: skip
 CHALLENGE: dict[str, Any] = {
     "name": "toy",
@@ -98,6 +98,6 @@ def make_case(tmp_path: Path) -> Callable[..., Case]:
         reference = tmp_path / "data" / "references" / f"{name}.csv"
         reference.parent.mkdir(exist_ok=True)
         reference.write_text("SECRET")
-        return Case(name=name, folder=folder, frames=names, fps=2.0, reference=reference)
+        return frames_case(name, folder, names, fps=2.0, reference=reference)
 
     return make

@@ -1,4 +1,4 @@
-"""A challenge is found by name or folder, and its digest changes with everything that decides a score."""
+"""A challenge is found by name, folder or archive, and its digest changes with everything that decides a score."""
 
 import shutil
 import subprocess
@@ -10,6 +10,7 @@ import pytest
 from runner import bundled_files
 from runner.bundled_files import bundled
 from runner.catalog import find_challenge, load_challenge
+from runner.challenge import FrameTableFormat
 from runner.errors import ConfigError, HostUnfit, UsageError
 from runner.shelf import list_challenges
 
@@ -53,6 +54,23 @@ def test_the_folder_in_the_package_comes_before_the_one_beside_it(
 def test_a_folder_and_its_file_are_the_same_challenge(copy: Path) -> None:
     assert find_challenge(str(copy)) == copy
     assert find_challenge(str(copy / "challenge.yaml")) == copy
+
+
+@pytest.mark.parametrize("kind", ["zip", "gztar", "tar"])
+def test_an_archive_is_the_same_challenge_as_its_folder(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    packed = shutil.make_archive(str(tmp_path / "packed"), kind, root_dir=tmp_path, base_dir=copy.name)
+    found = find_challenge(packed)
+    assert found.is_relative_to(tmp_path / "cache" / "proctor" / "challenges")
+    assert load_challenge(found).digest == load_challenge(copy).digest
+    assert find_challenge(packed) == found
+
+
+def test_an_archive_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"there is no challenge '.*gone\.zip'"):
+        find_challenge(str(tmp_path / "gone.zip"))
 
 
 def test_an_unknown_name_gets_a_suggestion_and_the_list() -> None:
@@ -112,7 +130,11 @@ def test_importing_the_catalog_loads_nothing_heavy() -> None:
     [
         ("cpus: 8", "cpus: inf", "limits.cpus: 'inf': must be a finite number"),
         ("fps: 1", "fps: nan", "cases.fps: 'nan': must be a finite number"),
-        ("[-1..14]", "[0..99999999999]", "'0..99999999999': the range is longer than 10000"),
+        (
+            "prediction_only: [0]}\n      extra_columns: ignore\n    scorer: pitvis2023.Steps\n",
+            "reference_only: [0..99999999999]}\n      extra_columns: ignore\n    scorer: pitvis2023.Steps\n",
+            "'0..99999999999': the range is longer than 10000",
+        ),
         ("gpus: 1", "gpu: 1", "limits.gpu: is not a key of this section; did you mean 'gpus'?"),
         ("on: 1", "on: 0", "causality.on: 0: must be at least 1"),
     ],
@@ -130,7 +152,10 @@ def test_pitvis_says_what_its_readme_says() -> None:
     challenge = load_challenge(PITVIS).challenge
     assert challenge.limits.run_time.seconds(600) == 60
     assert challenge.limits.memory == 32 << 30
-    assert challenge.tasks["steps"].format.columns["int_step"].labels == tuple(range(-1, 15))
+    rule = challenge.tasks["steps"].format
+    assert isinstance(rule, FrameTableFormat)
+    assert rule.columns["int_step"].labels == tuple(range(-1, 15))
+    assert list(challenge.tasks) == ["steps", "instruments", "both"]
     assert challenge.consequence.scope_of("not-causal") == "submission"
     assert challenge.consequence.scope_of("timed-out") == "case"
     assert challenge.invocation.args == ("{input}", "{output}.csv")

@@ -229,8 +229,8 @@ def test_facts_are_what_the_file_and_the_log_say(make_job: Callable[..., Job]) -
     def known(**more: Any) -> Facts:
         return facts_of(VerdictWord.CRASHED, make_job(), RESULT, **{"log": b"x", **more})
 
-    assert known(reading=Reading(table=TABLE)).answered
-    assert not known(reading=Reading(table=None)).answered
+    assert known(reading=Reading(prediction=TABLE)).answered
+    assert not known(reading=Reading(prediction=None)).answered
     assert not known().answered
     assert known(signs=frozenset({Sign.JPEG})).signs == {Sign.JPEG}
     assert [known(log=log).printed for log in (b"", b" \n\t\n", b"x\n")] == [Log.NOTHING, Log.NOTHING, Log.WHOLE]

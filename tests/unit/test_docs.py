@@ -11,8 +11,11 @@ import typer
 from runner.cli.application import build_app
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
-WITH_COMMANDS = ("README.md", "CONTRIBUTING.md")
+DOCUMENTS = (
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/authoring.md",
+    "docs/malformed.md",
+)  # fmt: skip
+WITH_COMMANDS = ("README.md", "CONTRIBUTING.md", "docs/authoring.md")
 TREES = "runner|tests|challenges|templates|demo|tools|docs|benchmarks|\\.ci"
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -39,10 +42,10 @@ def anchors(text: str) -> set[str]:
 
 
 def console_lines(text: str) -> Iterator[str]:
-    """What is typed in the console blocks of a document, a command a line."""
+    """What is typed in the console blocks of a document, a command a line, without where its answer is kept."""
     for _, block in CONSOLE.findall(text):
         for line in block.replace("\\\n", " ").splitlines():
-            yield line.strip().removeprefix("$ ")
+            yield line.strip().removeprefix("$ ").partition(" > ")[0]
 
 
 def proctor_lines() -> list[tuple[str, str]]:

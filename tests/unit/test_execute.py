@@ -29,11 +29,12 @@ from runner.engine import (
 )
 from runner.engine.fake import FakeBox, FakeEngine, FakeExit, FakeProgram
 from runner.errors import HostFault, HostUnfit, Interrupted
-from runner.execute import Bench, View, run_job
+from runner.execute import Bench, run_job
 from runner.gpu.access import GpuAccess
 from runner.gpu.discovery import find_gpus
 from runner.gpu.energy import EnergyZone
 from runner.gpu.pool import GpuPool
+from runner.inputs import CaseView
 from runner.job import Cut, CutKind, Intake, IntakeRefusal, Job, JobResult, KillReason
 from runner.lease import Leases
 from runner.ownership import LABEL_OWNER, LABEL_RUN, Owner
@@ -113,7 +114,7 @@ class Host:
         self.runs = 0
 
     def run(
-        self, program: FakeProgram, *, view: View | None = None, bench: Bench | None = None, **job: Any
+        self, program: FakeProgram, *, view: CaseView | None = None, bench: Bench | None = None, **job: Any
     ) -> JobResult:
         """Run a program as the participant's."""
         self.runs += 1
@@ -123,7 +124,12 @@ class Host:
         self.out.mkdir()
         changed = replace(self.job, image_id=image.id, **job)
         return run_job(
-            bench or self.bench, changed, view or View(case=self.case), image=image, attempt=3, folder=self.out
+            bench or self.bench,
+            changed,
+            {self.case.name: view or CaseView(case=self.case)},
+            image=image,
+            attempt=3,
+            folder=self.out,
         )
 
     def fault(self, program: FakeProgram, **job: Any) -> HostFault:
@@ -217,7 +223,7 @@ class TestNormal:
             seen["desk"] = sorted(len(path.name) for path in folder.parent.parent.iterdir())
             return 0
 
-        view = View(case=host.case, donor=make_case("DONOR", frames=9))
+        view = CaseView(case=host.case, donor=make_case("DONOR", frames=9))
         result = host.run(look, view=view, cut=Cut(frames=2, kind=CutKind.ALTERED_FUTURE))
         name = result.neutral_name
         assert seen == {
@@ -605,7 +611,7 @@ class TestStop:
 
 class TestFilesOfTheHost:
     def test_a_frame_that_is_gone_is_the_hosts_fault(self, host: Host) -> None:
-        (host.case.folder / "002.png").unlink()
+        (host.case.inputs[0].path / "002.png").unlink()
         fault = host.fault(good)
         assert fault.what == "a file of this host could not be read or written: No such file or directory"
         assert fault.where.endswith("002.png")
@@ -739,7 +745,8 @@ class TestGpus:
             second = run_job(
                 bench, replace(host.job, budget=budget, image_id=(image := host.engine.image(
                     host.engine.add_image("second", good))).id),
-                View(case=host.case), image=image, attempt=1, folder=fresh(host.folder / "second"),
+                {host.case.name: CaseView(case=host.case)}, image=image, attempt=1,
+                folder=fresh(host.folder / "second"),
             )  # fmt: skip
             assert first.result(timeout=10).usage.alone is True
         assert second.usage.alone is True

@@ -11,12 +11,23 @@ from hypothesis import strategies as st
 
 import runner.plan
 from runner.budget import Budget
-from runner.challenge import Challenge, Invocation, Limits, Task
-from runner.dataset import Case
-from runner.job import Cut, CutKind, Job
-from runner.plan import HostSize, Shortfall, budget_for, job_name, plan_job, shortfalls, show_limit
+from runner.challenge import Challenge, Invocation, InvocationMode, Limits
+from runner.dataset import frames_case
+from runner.job import EXECUTION_CONTRACT, Cut, CutKind, Job, Output
+from runner.plan import (
+    HostSize,
+    Shortfall,
+    Shown,
+    budget_for,
+    job_name,
+    plan_job,
+    shared_runs,
+    shortfalls,
+    show_limit,
+)
 from runner.policy import COMPATIBLE, STRICT, PolicyName, Processors, policy_named
 from runner.settings import Ceiling
+from runner.submissions import slug_of
 
 MIB = 1 << 20
 LIMITS = Limits.model_validate(
@@ -127,35 +138,46 @@ def test_job_names(cut: Cut | None, repeat: int, name: str) -> None:
     assert job_name(cut, repeat=repeat) == name
 
 
-CASE = Case(name="A", folder=Path("/data/A"), frames=("0.png", "1.png", "2.png"), fps=1.0, reference=Path("/r/A.csv"))
+CASE = frames_case("A", Path("/data/A"), ("0.png", "1.png", "2.png"), fps=1.0, reference=Path("/r/A.csv"))
+
+
+def challenge_with(make_challenge: Callable[..., Challenge], **task: Any) -> Challenge:
+    """The challenge, with some keys of its task changed; those of its format by ``format_…``."""
+    challenge = make_challenge()
+    own = challenge.tasks["steps"]
+    rule = {key.removeprefix("format_"): task.pop(key) for key in list(task) if key.startswith("format_")}
+    changed = own.model_copy(update={**task, "format": own.format.model_copy(update=rule)})
+    return challenge.model_copy(update={"tasks": {"steps": changed}})
 
 
 @pytest.fixture
 def plan(make_challenge: Callable[..., Challenge], make_budget: Callable[..., Budget]) -> Callable[..., Job]:
     """Plan the same job, but for what is changed."""
-    base: dict[str, Any] = {
-        "submission": "team-1",
-        "task_name": "steps",
-        "task": make_challenge().tasks["steps"],
-        "invocation": Invocation(args=("{input}", "{output}.csv")),
-        "case": CASE,
-        "case_hash": "h",
-        "image_id": "sha256:1",
-        "budget": make_budget(),
-    }
-    return lambda **changes: plan_job(**{**base, **changes})
 
+    def make(challenge: Challenge | None = None, invocation: Invocation | None = None, **changes: Any) -> Job:
+        challenge = challenge or make_challenge()
+        if invocation is not None:
+            challenge = challenge.model_copy(update={"invocation": invocation})
+        base: dict[str, Any] = {
+            "submission": "team-1",
+            "shared": shared_runs(challenge, ("steps",))[0],
+            "challenge": challenge,
+            "shown": (Shown(case=CASE, inputs="h"),),
+            "image_id": "sha256:1",
+            "budget": make_budget(),
+        }
+        return plan_job(**{**base, **changes})
 
-def task_with(task: Task, **format_changes: Any) -> Task:
-    return task.model_copy(update={"format": task.format.model_copy(update=format_changes)})
+    return make
 
 
 def test_a_job_says_what_is_run(plan: Callable[..., Job], make_budget: Callable[..., Budget]) -> None:
     job = plan()
     assert job == Job(
         submission="team-1", task="steps", case="A", name="full", cut=None, frames=3, image_id="sha256:1",
-        arguments=("{input}", "{output}.csv"), input_mount="/data/inputs", output_mount="/data/outputs",
-        expected_file="{case}.csv", budget=make_budget(), digest=job.digest,
+        arguments=("{input}", "{output}.csv"), told="steps", places={"frames": "{case}"},
+        input_mount="/data/inputs", output_mount="/data/outputs",
+        outputs=(Output(case="A", file="{case}.csv", frames=3),), budget=make_budget(), digest=job.digest,
     )  # fmt: skip
     assert len(job.digest) == 64
     assert plan().digest == job.digest
@@ -173,9 +195,9 @@ def test_frames_are_those_shown(plan: Callable[..., Job], cut: Cut | None, frame
     "changes",
     [
         {"image_id": "sha256:2"},
-        {"task_name": "phases"},
-        {"case_hash": "other"},
-        {"donor_hash": "d"},
+        {"shown": (Shown(case=CASE, inputs="other"),)},
+        {"shown": (Shown(case=CASE, inputs="h", donor="d"),)},
+        {"shown": (Shown(case=CASE, inputs="h", earlier="e"),)},
         {"repeat": 1},
         {"cut": Cut(frames=2)},
         {"policy": COMPATIBLE},
@@ -184,6 +206,10 @@ def test_frames_are_those_shown(plan: Callable[..., Job], cut: Cut | None, frame
         {"invocation": Invocation(args=("{input}",))},
         {"invocation": Invocation(args=("{input}", "{output}.csv"), input_mount="/in")},
         {"invocation": Invocation(args=("{input}", "{output}.csv"), output_mount="/out")},
+        {"invocation": Invocation(args=("{input}", "{output}.csv"), command=("sh",))},
+        {"invocation": Invocation(args=("{input}", "{output}.csv"), environment={"A": "1"})},
+        {"invocation": Invocation(args=("{input}", "{output}.csv"), lists={"all.txt": "{case}"})},
+        {"invocation": Invocation(args=("{input}", "{output}.csv"), mode=InvocationMode.DATASET)},
     ],
     ids=str,
 )
@@ -204,26 +230,87 @@ def test_the_digest_tells_all_views_apart(plan: Callable[..., Job]) -> None:
     assert len({plan(cut=cut).digest for cut in cuts}) == len(cuts) == 9
 
 
-def test_the_digest_changes_with_the_file_and_the_contract(
+def test_the_digest_changes_with_the_file_the_task_and_the_contract(
     plan: Callable[..., Job], make_challenge: Callable[..., Challenge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = plan().digest
-    assert plan(task=task_with(make_challenge().tasks["steps"], file="{case}.txt")).digest != before
-    monkeypatch.setattr(runner.plan, "EXECUTION_CONTRACT", 2)
-    assert plan().digest != before
+    before = plan()
+    assert plan(challenge_with(make_challenge, format_file="{case}.txt")).digest != before.digest
+    renamed = replace(shared_runs(make_challenge(), ("steps",))[0], names=("phases",))
+    assert plan(shared=renamed).digest != before.digest
+    monkeypatch.setattr(runner.plan, "EXECUTION_CONTRACT", EXECUTION_CONTRACT + 1)
+    assert plan().digest != before.digest
 
 
 def test_the_digest_does_not_change_with_what_a_container_cannot_meet(
     plan: Callable[..., Job], make_challenge: Callable[..., Challenge]
 ) -> None:
-    task = make_challenge().tasks["steps"]
+    elsewhere = frames_case("B", Path("/elsewhere"), CASE.frames, fps=25.0, reference=Path("/r/B.csv"))
     for changes in (
         {"submission": "team-2"},
-        {"case": replace(CASE, name="B", folder=Path("/elsewhere"), reference=Path("/r/B.csv"), fps=25.0)},
-        {"task": task.model_copy(update={"title": "T", "scorer": "other.scorer", "missing_case": "fail"})},
-        {"task": task_with(task, separator=";", extra_columns="ignore")},
+        {"shown": (Shown(case=elsewhere, inputs="h"),)},
+        {"challenge": challenge_with(make_challenge, title="T", scorer="other.scorer", missing_case="fail")},
+        {"challenge": challenge_with(make_challenge, format_separator=";", format_extra_columns="ignore")},
     ):
         assert plan(**changes).digest == plan().digest, changes
+
+
+def test_a_data_set_is_one_job_with_a_prediction_a_case(
+    plan: Callable[..., Job], make_challenge: Callable[..., Challenge]
+) -> None:
+    other = frames_case("Video 2", Path("/data/2"), ("0.png",), fps=1.0, reference=Path("/r/2.csv"))
+    shown = (Shown(case=CASE, inputs="h"), Shown(case=other, inputs="i"))
+    job = plan(make_challenge(invocation={"mode": "dataset"}), shown=shown)
+    assert (job.case, job.cases, job.frames, job.whole) == ("data set", ("A", "Video 2"), 4, True)
+    assert [output.kept for output in job.outputs] == [
+        f"{slug_of('A')}/prediction.csv", f"{slug_of('Video 2')}/prediction.csv"
+    ]  # fmt: skip
+    assert (job.of(1).case, job.of(1).frames, job.of(1).outputs) == ("Video 2", 1, job.outputs[1:])
+
+
+def test_a_prediction_with_a_file_a_frame(plan: Callable[..., Job], make_challenge: Callable[..., Challenge]) -> None:
+    challenge = challenge_with(make_challenge, format_file="{case}/{frame}.png")
+    for cut, names in ((None, ("0.png", "1.png", "2.png")), (Cut(frames=1), ("0.png",))):
+        (output,) = plan(challenge, cut=cut).outputs
+        assert (output.path, output.names, output.kept, output.shown) == ("{case}", names, "prediction", "<case>/")
+
+
+SEVERAL = {
+    "video": {"kind": "video", "path": "v/{case}.mp4"},
+    "kinematics": {"kind": "table", "path": "k/{case}.tsv"},
+}
+
+
+@pytest.mark.parametrize(
+    ("args", "tasks", "groups"),
+    [
+        ((), {"a": {}, "b": {}}, [("a", "b")]),
+        ((), {"a": {}, "b": {"inputs": ["video"]}, "c": {}}, [("a", "c"), ("b",)]),
+        ((), {"a": {"inputs": ["video", "kinematics"]}, "b": {}}, [("a", "b")]),
+        (("{task}",), {"a": {}, "b": {}}, [("a",), ("b",)]),
+        ((), {"a": {"file": "{task}/{case}.csv"}, "b": {"file": "{task}/{case}.csv"}}, [("a",), ("b",)]),
+        ((), {"a": {"file": "a-{case}.csv"}, "b": {"file": "b-{case}.csv"}}, [("a", "b")]),
+        ((), {"a": {}, "b": {"inputs_from": ["a"]}, "c": {"inputs_from": ["a"]}}, [("a",), ("b",), ("c",)]),
+    ],
+)
+def test_tasks_that_a_container_cannot_tell_apart_share_a_run(
+    make_challenge: Callable[..., Challenge],
+    args: tuple[str, ...],
+    tasks: dict[str, Any],
+    groups: list[tuple[str, ...]],
+) -> None:
+    task = make_challenge().tasks["steps"].model_dump(mode="json")
+    written = {
+        name: {**task, **own, "format": {**task["format"], "file": own.pop("file", "{case}.csv")}}
+        for name, own in ((name, dict(own)) for name, own in tasks.items())
+    }
+    for name, one in written.items():
+        one.pop("file", None)
+        del name
+    challenge = make_challenge(
+        cases={"inputs": SEVERAL, "references": "r/{case}.csv", "fps": 30}, invocation={"args": args}, tasks=written,
+    )  # fmt: skip
+    assert [shared.names for shared in shared_runs(challenge, tuple(tasks))] == groups
+    assert shared_runs(challenge, ("b",))[0].names == ("b",)
 
 
 def test_open_files_and_log_are_the_policys() -> None:

@@ -19,9 +19,9 @@ from runner.verdict import Verdict, VerdictWord
 
 NEUTRAL = "4f1d2a9c0b3e5d77"
 TAKEN = Intake(file=f"{NEUTRAL}.csv", size=40)
-GOOD = Reading(table=FrameTable(columns={"step": np.zeros(4, dtype=np.int64)}))
+GOOD = Reading(prediction=FrameTable(columns={"step": np.zeros(4, dtype=np.int64)}))
 BAD = Reading(
-    table=None,
+    prediction=None,
     problems=(Problem(what="line 3, column step: is not a legal label", row=3, column="step"),),
     problem_count=1,
 )
@@ -159,12 +159,12 @@ TABLE: list[tuple[str, JobResult, Reading | None, str, str]] = [
     ("others", result(intake=replace(MISSING, other_entries=10_000)), None, "missing-output",
      "the program ended with exit code 0 but did not write <case>.csv; 10000 other entries are there"),
     ("a problem", result(), BAD, "bad-output", "<case>.csv has 1 problem: line 3, column step: is not a legal label"),
-    ("five problems", result(), Reading(table=None, problems=tuple(Problem(what=f"p{n}") for n in range(5)),
+    ("five problems", result(), Reading(prediction=None, problems=tuple(Problem(what=f"p{n}") for n in range(5)),
      problem_count=5), "bad-output", "<case>.csv has 5 problems: p0; p1; p2; and 2 more"),
-    ("three problems", result(), Reading(table=None, problems=tuple(Problem(what=f"p{n}") for n in range(3)),
+    ("three problems", result(), Reading(prediction=None, problems=tuple(Problem(what=f"p{n}") for n in range(3)),
      problem_count=3), "bad-output", "<case>.csv has 3 problems: p0; p1; p2"),
-    ("more problems than are listed", result(), Reading(table=None, problems=(Problem(what="line 2: p", row=2),) * 3,
-     problem_count=1_000_000), "bad-output",
+    ("more problems than are listed", result(), Reading(prediction=None,
+     problems=(Problem(what="line 2: p", row=2),) * 3, problem_count=1_000_000), "bad-output",
      "<case>.csv has 1000000 problems: line 2: p; line 2: p; line 2: p; and 999997 more"),
 ]  # fmt: skip
 
@@ -276,7 +276,7 @@ def test_on_hidden_data_no_byte_of_the_container_is_in_the_verdict(
 ) -> None:
     def told(values: list[str], *, public: bool) -> Verdict:
         problems = tuple(Problem(what="is not a number", row=n, column="c", value=v) for n, v in enumerate(values, 2))
-        reading = Reading(table=None, problems=problems, problem_count=len(problems))
+        reading = Reading(prediction=None, problems=problems, problem_count=len(problems))
         # The file's name holds the neutral case name, the log is no field of a result at all.
         return judge_run(make_job(), result(code, oom=oom), reading, public=public)
 

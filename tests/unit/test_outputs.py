@@ -18,7 +18,16 @@ from runner.engine import FileFacts, FileKind
 from runner.engine.fake import FakeEngine
 from runner.errors import HostFault
 from runner.job import Intake, IntakeRefusal, NameKind
-from runner.outputs import HOLDER_MOUNT, LoopPlace, VolumePlace, holder_spec, kind_of_name, take_file, volume_place
+from runner.outputs import (
+    HOLDER_MOUNT,
+    LoopPlace,
+    VolumePlace,
+    Wanted,
+    holder_spec,
+    kind_of_name,
+    take_file,
+    volume_place,
+)
 
 MIB = 1 << 20
 NAME = "n.csv"
@@ -31,7 +40,7 @@ def without_names(intake: Intake) -> Intake:
 
 class TestTakeFile:
     def take(self, folder: Path, *, cap: int = 100, full: bool = False) -> Intake:
-        return without_names(take_file(folder / "out", NAME, folder / "taken", cap=cap, full=full))
+        return without_names(take_file(folder / "out", Wanted(path=NAME), folder / "taken", cap=cap, full=full))
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
@@ -77,9 +86,9 @@ class TestTakeFile:
         (folder / "out" / NAME).write_bytes(b"x")
         before = len(list(Path("/proc/self/fd").iterdir()))
         for number in range(20):
-            take_file(folder / "out", NAME, folder / f"taken-{number}", cap=9, full=False)
-            take_file(folder / "out", "none", folder / "none", cap=9, full=False)
-            take_file(folder / "out", NAME, folder / "large", cap=0, full=False)
+            take_file(folder / "out", Wanted(path=NAME), folder / f"taken-{number}", cap=9, full=False)
+            take_file(folder / "out", Wanted(path="none"), folder / "none", cap=9, full=False)
+            take_file(folder / "out", Wanted(path=NAME), folder / "large", cap=0, full=False)
         assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
@@ -136,7 +145,7 @@ def take(tmp_path: Path, make_budget: Callable[..., Budget]) -> Callable[..., In
         (tmp_path / "taken").unlink(missing_ok=True)
         engine = TarEngine(tar_of(*entries) if data is None else data)
         place = VolumePlace(engine, "v", "holder", make_budget(output_bytes=cap, output_files=files))
-        return without_names(place.take(NAME, tmp_path / "taken"))
+        return without_names(place.take(Wanted(path=NAME), tmp_path / "taken"))
 
     return take
 
@@ -243,7 +252,7 @@ class TestVolumes:
         for flood in (tar_of(Entry("hold/x"))[:512] * 5000, tar_of(Entry("hold/x", b"x" * (6 * MIB)))[: -(10 << 10)]):
             engine = TarEngine(flood + tar_of(FILE))
             place = VolumePlace(engine, "v", "holder", make_budget(output_bytes=MIB, output_files=64))
-            intake = place.take(NAME, tmp_path / "taken")
+            intake = place.take(Wanted(path=NAME), tmp_path / "taken")
             assert (intake.refusal, intake.full) == (IntakeRefusal.MISSING, True)
             assert intake.other_entries <= 65
             assert engine.sent * 10_000 < len(engine.tar) / 2
@@ -254,7 +263,7 @@ class TestVolumes:
         engine = TarEngine(tar_of(ROOT, Entry("hold/other")))
         place = VolumePlace(engine, "v", "holder", make_budget())
         engine.there = FileFacts(kind=FileKind.OTHER, mode=0o755)
-        assert without_names(place.take(NAME, tmp_path / "taken")) == Intake(
+        assert without_names(place.take(Wanted(path=NAME), tmp_path / "taken")) == Intake(
             file=NAME, refusal=IntakeRefusal.NOT_REGULAR, detail="a socket", other_entries=1
         )
         assert engine.asked == ["/hold/n.csv"]
@@ -266,11 +275,11 @@ class TestVolumes:
         engine = TarEngine(tar_of(ROOT))
         engine.there = FileFacts(kind=kind, mode=0o644)
         with pytest.raises(HostFault, match="what the engine read of the output is not whole"):
-            VolumePlace(engine, "v", "holder", make_budget()).take(NAME, tmp_path / "taken")
+            VolumePlace(engine, "v", "holder", make_budget()).take(Wanted(path=NAME), tmp_path / "taken")
 
     def test_a_file_in_the_stream_is_not_asked_for(self, tmp_path: Path, make_budget: Callable[..., Budget]) -> None:
         engine = TarEngine(tar_of(ROOT, FILE))
-        VolumePlace(engine, "v", "holder", make_budget()).take(NAME, tmp_path / "taken")
+        VolumePlace(engine, "v", "holder", make_budget()).take(Wanted(path=NAME), tmp_path / "taken")
         assert engine.asked == []
 
     @pytest.mark.parametrize("before", [False, True])
@@ -281,7 +290,7 @@ class TestVolumes:
         engine = TarEngine(tar_of(ROOT, *([holes, FILE] if before else [FILE, holes]), twin))
         engine.there = FileFacts(kind=FileKind.FILE, mode=0o644, size=4)
         place = VolumePlace(engine, "v", "holder", make_budget(output_bytes=MIB, output_files=64))
-        intake = place.take(NAME, tmp_path / "taken")
+        intake = place.take(Wanted(path=NAME), tmp_path / "taken")
         assert (intake.refusal, intake.full) == (IntakeRefusal.TOO_LARGE, True)
         assert intake.detail == "more than the 1048576 bytes or 64 files allowed beside it"
         assert not (tmp_path / "taken").exists()
@@ -393,14 +402,16 @@ class TestOtherNames:
             Entry("hold/N.CSV"),
         )  # fmt: skip
         kinds = (NameKind.EXTENSION, NameKind.FOLDER, NameKind.LETTER_CASE)
-        assert take_file(out, NAME, tmp_path / "1", cap=9, full=False).other_names == kinds
+        assert take_file(out, Wanted(path=NAME), tmp_path / "1", cap=9, full=False).other_names == kinds
         place = VolumePlace(TarEngine(tar), "v", "holder", make_budget())
-        assert place.take(NAME, tmp_path / "2").other_names == kinds
+        assert place.take(Wanted(path=NAME), tmp_path / "2").other_names == kinds
 
     def test_a_link_to_a_folder_is_no_folder(self, tmp_path: Path) -> None:
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "x").symlink_to(tmp_path)
-        assert take_file(tmp_path / "out", NAME, tmp_path / "1", cap=9, full=False).other_names == (NameKind.OTHER,)
+        assert take_file(tmp_path / "out", Wanted(path=NAME), tmp_path / "1", cap=9, full=False).other_names == (
+            NameKind.OTHER,
+        )
 
 
 @pytest.mark.parametrize(
@@ -425,4 +436,4 @@ def test_a_loop_is_full_where_a_large_write_no_longer_fits(
     room = SimpleNamespace(f_blocks=blocks, f_bavail=free, f_ffree=inodes, f_frsize=4096)
     monkeypatch.setattr("runner.outputs.os.statvfs", lambda _folder: room)
     place = LoopPlace(tmp_path / "image", tmp_path / "out", make_budget())
-    assert place.take(NAME, tmp_path / "taken").full is full
+    assert place.take(Wanted(path=NAME), tmp_path / "taken").full is full

@@ -20,6 +20,7 @@ from runner.pipeline.events import Event, Notice
 from runner.pipeline.host import HostFacts
 from runner.pipeline.preflights import findings_of, refusal_of
 from runner.preflight import PreflightFinding, Severity
+from runner.provenance import DataHashes
 from runner.settings import Ceiling, Settings
 from runner.store import RunFolder
 from runner.workspace import Workspace
@@ -64,6 +65,7 @@ class Run:
             run=RunFolder(root=folder / "run"), cases={}, input_hashes={}, settings=self.settings, seed=0, bench=bench,
             loaded=LoadedChallenge(challenge=challenge, folder=folder, digest="d"), confine=Confine(),
             host=HostFacts(engine=FAKE_FACTS, output="", gpus=()), observe=self.told.append,
+            hashes=DataHashes(cache=folder / "hashes.json"),
         )  # fmt: skip
 
     def image(self, name: str, *, size: int = 1) -> PinnedImage:

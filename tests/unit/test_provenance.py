@@ -84,10 +84,14 @@ def test_a_damaged_cache_only_costs_time(tmp_path: Path, file: Path, text: str) 
     assert DataHashes(cache=tmp_path / "c").file(file) == sha(b"first")
 
 
+def showing(case: Case, *frames: str) -> Case:
+    return replace(case, inputs=(replace(case.inputs[0], frames=frames),))
+
+
 class TestInputs:
     def test_the_hash_is_of_names_and_contents_in_order(self, tmp_path: Path, make_case: Callable[..., Case]) -> None:
         case = make_case("A", frames=2)
-        text = f"000.png\0{sha(b'A:0')}\n001.png\0{sha(b'A:1')}\n"
+        text = "".join(f"frames\0{name}\0{sha(data)}\n" for name, data in (("000.png", b"A:0"), ("001.png", b"A:1")))
         assert DataHashes(cache=tmp_path / "c").inputs(case) == sha(text.encode())
 
     def test_it_changes_with_every_byte_name_and_order(self, tmp_path: Path, make_case: Callable[..., Case]) -> None:
@@ -98,24 +102,30 @@ class TestInputs:
 
         seen = {
             inputs(case),
-            inputs(replace(case, frames=("001.png", "000.png"))),
-            inputs(replace(case, frames=("000.png",))),
+            inputs(showing(case, "001.png", "000.png")),
+            inputs(showing(case, "000.png")),
         }
-        (case.folder / "001.png").rename(case.folder / "002.png")
-        seen.add(inputs(replace(case, frames=("000.png", "002.png"))))
-        (case.folder / "000.png").write_text("A:X")
-        seen.add(inputs(replace(case, frames=("000.png", "002.png"))))
+        folder = case.inputs[0].path
+        (folder / "001.png").rename(folder / "002.png")
+        seen.add(inputs(showing(case, "000.png", "002.png")))
+        (folder / "000.png").write_text("A:X")
+        seen.add(inputs(showing(case, "000.png", "002.png")))
         assert len(seen) == 5
 
     def test_neither_name_folder_nor_reference_matters(self, tmp_path: Path, make_case: Callable[..., Case]) -> None:
         case, hashes = make_case("A", frames=2), DataHashes(cache=tmp_path / "c")
         before = hashes.inputs(case)
-        moved = case.folder.rename(tmp_path / "moved")
-        assert hashes.inputs(replace(case, name="B", folder=moved, reference=Path("/none"))) == before
+        moved = replace(case.inputs[0], path=case.inputs[0].path.rename(tmp_path / "moved"))
+        assert hashes.inputs(replace(case, name="B", inputs=(moved,), references={})) == before
+
+    def test_what_an_input_is_called_matters(self, tmp_path: Path, make_case: Callable[..., Case]) -> None:
+        case, hashes = make_case("A", frames=2), DataHashes(cache=tmp_path / "c")
+        renamed = replace(case.inputs[0], name="left")
+        assert hashes.inputs(replace(case, inputs=(renamed,))) != hashes.inputs(case)
 
     def test_a_frame_whose_name_is_not_text(self, tmp_path: Path, make_case: Callable[..., Case]) -> None:
         case = make_case("A", frames=1)
         name = os.fsdecode(b"\xff.png")
-        (case.folder / name).write_bytes(b"x")
-        expected = sha(b"\xff.png\0" + sha(b"x").encode() + b"\n")
-        assert DataHashes(cache=tmp_path / "c").inputs(replace(case, frames=(name,))) == expected
+        (case.inputs[0].path / name).write_bytes(b"x")
+        expected = sha(b"frames\0\xff.png\0" + sha(b"x").encode() + b"\n")
+        assert DataHashes(cache=tmp_path / "c").inputs(showing(case, name)) == expected

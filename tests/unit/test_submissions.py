@@ -64,10 +64,17 @@ def test_three_columns_are_enough(tmp_path: Path) -> None:
     assert read_submissions(path, TASKS) == (Submission(submission="x", team="T", image="./a.tar"),)
 
 
+def test_predictions_take_the_place_of_an_image(tmp_path: Path) -> None:
+    path = write(tmp_path, "s.csv", "team,predictions,submission\nT,./a,x\n")
+    assert read_submissions(path, TASKS) == (Submission(submission="x", team="T", predictions="./a"),)
+
+
 HEAD = "submission,team,image,tasks,status,received\n"
+FILES = "submission,team,predictions\n"
+EITHER = ":2: submissions[0]: either image or predictions is due, and not both"
 STATUSES = "'competing', 'no-prize', 'non-competing', 'baseline', 'post-challenge' or 'withdrawn'"
 LONG = "x" * 201
-COLUMNS = "the columns are submission, team, image, tasks, status, received"
+COLUMNS = "the columns are submission, team, image, predictions, tasks, status, received"
 
 
 @pytest.mark.parametrize(
@@ -80,9 +87,10 @@ COLUMNS = "the columns are submission, team, image, tasks, status, received"
         ("submission,team,image,image\na,b,c,d\n", "column 'image' stands there twice", 1),
         (HEAD + "a,b,c,,,\nd,e\n", "the row has more or fewer fields than the header", 3),
         (HEAD + "a,b,c,,,,\n", "the row has more or fewer fields than the header", 2),
-        (HEAD + "a,b,,,,\n", "image is missing", 2),
+        (FILES + "a,b,\n", "either image or predictions is due, and not both", 2),
+        (HEAD + "a,b,,,,\n", "either image or predictions is due, and not both", 2),
         (HEAD + ",b,c,,,\n", "submission is missing", 2),
-        (HEAD + ",,,,,\n", "submission is missing; team is missing; image is missing", 2),
+        (HEAD + ",,,,,\n", "submission is missing; team is missing", 2),
         (HEAD + "a,b,c,,winning,\n", f"status is 'winning': Input should be {STATUSES}", 2),
         (HEAD + LONG + ",b,c,,,\n", f"submission is '{LONG}': String should have at most 200 characters", 2),
         (HEAD + "a,b,c,,,\n\nd,e,f,x,,\n", "submission 'd' enters task 'x', which the challenge does not have", 4),
@@ -110,7 +118,9 @@ GOOD = entry("submission: a", "team: b", "image: c")
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("submissions:\n" + entry("submission: a", "team: b"), ":2: submissions[0].image: is missing"),
+        ("submissions:\n" + entry("submission: a", "team: b"), EITHER),
+        ("submissions:\n" + entry("submission: a", "team: b", "image: c", "predictions: d"),
+         EITHER),
         ("submissions:\n" + GOOD + entry("submission: d", "team: b", "image: c", "statsu: baseline"),
          ":8: submissions[1].statsu: is not a key of this section; did you mean 'status'?"),
         ("submissions:\n" + entry("submission: a", "team: b", "image: c", "status: winning"),

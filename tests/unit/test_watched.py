@@ -13,6 +13,7 @@ from runner import watched
 from runner.budget import Budget
 from runner.errors import HostFault
 from runner.job import Intake, IntakeRefusal, NameKind
+from runner.outputs import Wanted
 from runner.tally import Tally
 from runner.watched import WatchedPlace, watched_place
 from runner.workspace import discard
@@ -150,7 +151,7 @@ class TestWatching:
             killer.wait(1)
             (place.mounted / "a").unlink()
             fill(place, NAME, 5)
-        intake = place.take(NAME, tmp_path / "taken")
+        intake = place.take(Wanted(path=NAME), tmp_path / "taken")
         assert place.overshoot() == Tally(bytes=3 * MIB, entries=1)
         assert (intake.size, intake.full) == (5, True)
 
@@ -160,7 +161,7 @@ class TestWatching:
             fill(place, "a", 3 * MIB)
             killer.wait(1)
             fill(place, "a", 2 * MIB)
-        place.take(NAME, tmp_path / "taken")
+        place.take(Wanted(path=NAME), tmp_path / "taken")
         assert place.overshoot() == Tally(bytes=3 * MIB, entries=1)
 
     def test_what_was_seen_once_and_not_again_is_no_overshoot(
@@ -210,7 +211,7 @@ class TestWatching:
         with place.watching(Killer()):
             pass
         with pytest.raises(PermissionError):
-            place.take(NAME, tmp_path / "taken")
+            place.take(Wanted(path=NAME), tmp_path / "taken")
 
     def test_whatever_stops_the_watch_stops_the_container_and_is_told(
         self, place: WatchedPlace, monkeypatch: pytest.MonkeyPatch
@@ -244,28 +245,28 @@ class TestWatching:
 class TestTake:
     def test_a_good_file(self, place: WatchedPlace, tmp_path: Path) -> None:
         fill(place, NAME, 5)
-        assert place.take(NAME, tmp_path / "taken") == Intake(file=NAME, size=5)
+        assert place.take(Wanted(path=NAME), tmp_path / "taken") == Intake(file=NAME, size=5)
         assert place.overshoot() is None
 
     def test_more_than_allowed_is_found_at_the_end_at_the_latest(self, place: WatchedPlace, tmp_path: Path) -> None:
         fill(place, NAME, 5)
         fill(place, "features", 2 * MIB)
-        intake = place.take(NAME, tmp_path / "taken")
+        intake = place.take(Wanted(path=NAME), tmp_path / "taken")
         assert (intake.size, intake.full) == (5, True)
         assert place.overshoot() == Tally(bytes=2 * MIB + 4096, entries=2)
 
     def test_a_file_over_the_cap_is_not_taken(self, place: WatchedPlace, tmp_path: Path) -> None:
         fill(place, NAME, MIB + 1)
-        assert place.take(NAME, tmp_path / "taken").refusal is IntakeRefusal.TOO_LARGE
+        assert place.take(Wanted(path=NAME), tmp_path / "taken").refusal is IntakeRefusal.TOO_LARGE
         assert not (tmp_path / "taken").exists()
 
     def test_a_hard_link_and_a_link_are_refused(self, place: WatchedPlace, tmp_path: Path) -> None:
         fill(place, "z", 5)
         (place.mounted / NAME).hardlink_to(place.mounted / "z")
-        assert place.take(NAME, tmp_path / "taken").refusal is IntakeRefusal.SEVERAL_LINKS
+        assert place.take(Wanted(path=NAME), tmp_path / "taken").refusal is IntakeRefusal.SEVERAL_LINKS
         (place.mounted / NAME).unlink()
         (place.mounted / NAME).symlink_to("/etc/passwd")
-        assert place.take(NAME, tmp_path / "taken").refusal is IntakeRefusal.NOT_REGULAR
+        assert place.take(Wanted(path=NAME), tmp_path / "taken").refusal is IntakeRefusal.NOT_REGULAR
 
 
 class TestPlace:
@@ -315,13 +316,13 @@ class TestPlace:
                 fill(place, "d/x", 5)
                 for path, mode in ((place.mounted / NAME, 0), (place.mounted / "d", 0), (place.mounted, 0o100)):
                     path.chmod(mode)
-                assert place.take(NAME, desk / "taken") == Intake(
+                assert place.take(Wanted(path=NAME), desk / "taken") == Intake(
                     file=NAME, size=5, other_entries=1, other_names=(NameKind.FOLDER,)
                 )
                 place.mounted.chmod(0)
             with watched_place(desk, name="e", budget=make_budget(), uid=12345, gid=12345) as empty:
                 empty.mounted.chmod(0o400)
-                assert empty.take(NAME, desk / "none") == Intake(file=NAME, refusal=IntakeRefusal.MISSING)
+                assert empty.take(Wanted(path=NAME), desk / "none") == Intake(file=NAME, refusal=IntakeRefusal.MISSING)
             discard(desk)
             assert not desk.exists()
         finally:

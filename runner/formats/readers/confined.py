@@ -1,7 +1,7 @@
 """A reader's work in a child that can do nothing else, and how little the parent believes of its answer."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from runner.confine import Confine, ConfinedFailure, FailureKind, JsonValue, Privileges, Reply
@@ -38,6 +38,7 @@ def confined_call(
     check: Callable[[Reply], _Value],
     problems: ProblemList,
     columns: Collection[str] = (),
+    beside: Sequence[int] = (),
 ) -> _Value | None:
     """Let a reader work in a child that can do nothing else, and believe nothing it says unchecked; for the parent.
 
@@ -51,6 +52,7 @@ def confined_call(
         check: Makes a value of a reply without problems, or raises what ``garbled`` answers.
         problems: What is wrong is added here, the reader's own end included.
         columns: Names that may stand as a problem's column.
+        beside: Descriptors of what is ours and too long for a request; they stay open, too.
 
     Raises:
         HostFault: No child could be started.
@@ -59,7 +61,7 @@ def confined_call(
         reply = confine.call(
             function,
             request,
-            descriptors=[descriptor],
+            descriptors=[descriptor, *beside],
             deadline=READ_DEADLINE,
             memory=READ_MEMORY,
             privileges=Privileges.DROP,

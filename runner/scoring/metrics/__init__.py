@@ -1,13 +1,14 @@
 """Metrics. Every undefined case is decided by an argument, never by a library's default.
 
 A file a family: ``labels`` (classes of frames), ``delays`` (forgiven transitions), ``segments`` (runs), ``ranked``
-(scores of many classes), ``masks``, ``surface`` and ``palette`` (label images). ``counts`` holds the formulas of
+(scores of many classes), ``masks`` and ``surface`` (label images). ``counts`` holds the formulas of
 precision, recall, F1 and IoU and their means over classes, which labels and masks share:
 
     counts = count_labels(reference, prediction, labels=range(7))
     macro(precision(counts), counts, averaged_over=AveragedOver.REFERENCE, undefined=Undefined.ZERO)
 """
 
+from runner.formats.palette import Decoded, Palette
 from runner.scoring.metrics.counts import (
     Counts,
     counts_of,
@@ -46,7 +47,6 @@ from runner.scoring.metrics.masks import (
     mean_over_frames,
     mean_over_sequences,
 )
-from runner.scoring.metrics.palette import Decoded, Palette
 from runner.scoring.metrics.policies import AveragedOver, Undefined
 from runner.scoring.metrics.ranked import (
     MeanPrecision,

@@ -101,7 +101,7 @@ def as_table(confine: Confine, content: bytes, *, frames: int = 2) -> tuple[Prob
         reading = confined_read(confine, TABLE, descriptor, frames=frames, role=Role.PREDICTION)
     finally:
         os.close(descriptor)
-    assert (reading.table is None) == (reading.problem_count > 0)
+    assert (reading.prediction is None) == (reading.problem_count > 0)
     return reading.problems
 
 
@@ -483,7 +483,7 @@ def as_table_too(confine: Confine, content: bytes) -> Answer:
         reading = confined_read(confine, TABLE, descriptor, frames=2, role=Role.PREDICTION)
     finally:
         os.close(descriptor)
-    return reading.table, [*reading.problems]
+    return reading.prediction, [*reading.problems]
 
 
 READ: dict[str, Callable[[Confine], Answer]] = {

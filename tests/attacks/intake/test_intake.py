@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from runner.job import Intake, IntakeRefusal
-from runner.outputs import take_file
+from runner.outputs import Wanted, take_file
 from runner.workspace import discard
 
 NAME = "n.csv"
@@ -52,7 +52,7 @@ class Tree:
 
     def take(self) -> Intake:
         """Take the expected file out; the kinds of the other names are tested elsewhere."""
-        return replace(take_file(self.out, NAME, self.root / "taken", cap=CAP, full=False), other_names=())
+        return replace(take_file(self.out, Wanted(path=NAME), self.root / "taken", cap=CAP, full=False), other_names=())
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ def test_a_file_that_holds_more_than_its_size_says() -> None:
     """As one that grows while it is read; the kernel's own files say that they are empty."""
     target = Path(os.devnull).parent / "shm" / f"proctor-test-{os.getpid()}"
     assert Path("/proc/cpuinfo").stat().st_size == 0
-    intake = take_file(Path("/proc"), "cpuinfo", target, cap=10, full=False)
+    intake = take_file(Path("/proc"), Wanted(path="cpuinfo"), target, cap=10, full=False)
     assert (intake.refusal, intake.detail, intake.size) == (LARGE, "more than the 10 bytes allowed", 0)
     assert not target.exists()
 
@@ -305,7 +305,7 @@ def test_a_file_swapped_while_it_is_taken_never_gives_the_secret(tree: Tree) -> 
     try:
         while swaps < 300 or not seen >= both:
             target = tree.root / "taken"
-            intake = take_file(tree.out, NAME, target, cap=CAP, full=False)
+            intake = take_file(tree.out, Wanted(path=NAME), target, cap=CAP, full=False)
             seen.add((intake.refusal, target.read_bytes() if target.exists() else b""))
             target.unlink(missing_ok=True)
     finally:

@@ -15,11 +15,12 @@ from runner.confine import Confine, ConfinedFailure, FailureKind, JsonValue, Pri
 from runner.errors import UsageError
 from runner.formats import frame_rule
 from runner.formats import frame_table as module
-from runner.formats.contract import Problem, Reading
+from runner.formats.contract import Due, FrameTable, Problem, Reading
 from runner.formats.frame_rule import Fault
 from runner.formats.frame_table import Role, confined_read, legal_labels, read_frame_table
 from runner.formats.readers import csv_table
 from runner.formats.readers.problems import sentence_pattern
+from runner.formats.reading import read_output
 
 RULE = FrameTableFormat(
     kind="frame_table",
@@ -28,6 +29,17 @@ RULE = FrameTableFormat(
     columns={"int_step": ColumnRule(labels=tuple(range(-1, 15)), prediction_only=(0,), reference_only=(99,))},
 )
 NOT_A_LABEL = "is not a label: -1 to 14 are"
+
+PHASES = ("Idle", "Transfer Left to Right", "Transfer Right to Left")
+PETRAW = FrameTableFormat(
+    kind="frame_table",
+    file="{case}.txt",
+    separator="\t",
+    index=IndexRule(column="Frame"),
+    columns={"Phase": ColumnRule(names=PHASES), "Step": ColumnRule(labels=(1, 2), missing="allow")},
+)
+LEGAL = "Idle, Transfer Left to Right, Transfer Right to Left"
+OPTIONAL = {name: column.model_copy(update={"missing": "allow"}) for name, column in PETRAW.columns.items()}
 
 
 def read(
@@ -48,9 +60,14 @@ def read(
     return reading
 
 
+def columns(reading: Reading) -> dict[str, list[int]]:
+    assert isinstance(reading.prediction, FrameTable)
+    return {name: column.tolist() for name, column in reading.prediction.columns.items()}
+
+
 def sentences(text: str | bytes, **how: object) -> list[str]:
     reading = read(text, **how)  # type: ignore[arg-type]
-    assert reading.table is None
+    assert reading.prediction is None
     assert reading.problem_count == len(reading.problems)
     return [problem.what for problem in reading.problems]
 
@@ -62,10 +79,10 @@ def table(rows: Sequence[tuple[object, object]], header: str = "int_time,int_ste
 def test_a_right_table_is_read() -> None:
     reading = read("int_time,int_step\n0,-1\n1,14\n2,0\n")
     assert reading.problems == ()
-    assert reading.table is not None
-    assert reading.table.frames == 3
-    assert reading.table.columns["int_step"].tolist() == [-1, 14, 0]
-    assert reading.table.columns["int_step"].dtype == np.int64
+    assert isinstance(reading.prediction, FrameTable)
+    assert reading.prediction.frames == 3
+    assert reading.prediction.columns["int_step"].tolist() == [-1, 14, 0]
+    assert reading.prediction.columns["int_step"].dtype == np.int64
 
 
 @pytest.mark.parametrize(
@@ -78,9 +95,7 @@ def test_a_right_table_is_read() -> None:
     ],
 )
 def test_the_same_table_in_other_clothes(text: str) -> None:
-    reading = read(text)
-    assert reading.table is not None
-    assert reading.table.columns["int_step"].tolist() == [-1, 14, 0]
+    assert columns(read(text)) == {"int_step": [-1, 14, 0]}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +145,7 @@ def test_a_wrong_separator_is_one_problem(separator: str, name: str) -> None:
 
 def test_another_separator_may_be_the_right_one() -> None:
     rule = RULE.model_copy(update={"separator": "\t"})
-    assert read("int_time\tint_step\n0\t1\n", frames=1, rule=rule).table is not None
+    assert read("int_time\tint_step\n0\t1\n", frames=1, rule=rule).prediction is not None
     assert sentences("int_time,int_step\n0,1\n", frames=1, rule=rule) == [
         "the fields are separated by a comma where a tab is due"
     ]
@@ -206,7 +221,7 @@ def test_a_row_whose_number_cannot_be_read_is_not_missing_as_well() -> None:
 
 def test_an_index_may_start_and_step_as_it_likes() -> None:
     rule = RULE.model_copy(update={"index": IndexRule(column="int_time", first=10, step=5)})
-    assert read(table([(10, 1), (15, 1), (20, 1)]), rule=rule).table is not None
+    assert read(table([(10, 1), (15, 1), (20, 1)]), rule=rule).prediction is not None
     assert sentences(table([(10, 1), (20, 1)]), rule=rule) == [
         "row 3: int_time is 20 where 15 was due: the row for frame 15 is missing"
     ]
@@ -276,7 +291,8 @@ def test_every_sentence_is_tried_and_each_is_one_the_parent_lets_through() -> No
     tried = [problem.what for text, frames in FILES for problem in read(text, frames=frames).problems]
     tens = RULE.model_copy(update={"index": IndexRule(column="int_time", step=10)})
     tried += sentences(table([(0, 1), (1, 1), (2, 1)]), rule=tens)
-    names = ("header", "name", "names", "column", "mistake", "index", "found", "due", "number", "encoding")
+    tried += sentences("Frame\n0\n", frames=1, rule=PETRAW.model_copy(update={"columns": OPTIONAL}))
+    names = ("header", "name", "names", "columns", "column", "mistake", "index", "found", "due", "number", "encoding")
     patterns = {fault: sentence_pattern([fault], **dict.fromkeys(names, ".*")) for fault in [*csv_table.Fault, *Fault]}
     assert [fault for fault, pattern in patterns.items() if not any(map(pattern.fullmatch, tried))] == []
 
@@ -284,9 +300,7 @@ def test_every_sentence_is_tried_and_each_is_one_the_parent_lets_through() -> No
 def test_references_have_labels_and_columns_of_their_own() -> None:
     header = "int_video,int_time,int_step,int_instrument1,int_instrument2\n"
     text = header + "1,0,-1,-1,-2\n1,1,99,8,-2\n1,2,14,x,\n"
-    reading = read(text, role=Role.REFERENCE)
-    assert reading.table is not None
-    assert {name: column.tolist() for name, column in reading.table.columns.items()} == {"int_step": [-1, 99, 14]}
+    assert columns(read(text, role=Role.REFERENCE)) == {"int_step": [-1, 99, 14]}
     assert sentences(text)[:2] == [
         "column 1 is not asked for: the columns are int_time, int_step",
         "column 4 is not asked for: the columns are int_time, int_step",
@@ -295,23 +309,32 @@ def test_references_have_labels_and_columns_of_their_own() -> None:
 
 def test_a_label_that_only_predictions_may_hold_is_the_organisers_error() -> None:
     text = table([(0, 0), (1, 1), (2, 1)])
-    assert read(text).table is not None
+    assert read(text).prediction is not None
     assert sentences(text, role=Role.REFERENCE) == ["row 2: int_step is not a label: -1, 1 to 14, 99 are"]
     assert legal_labels(RULE.columns["int_step"], Role.REFERENCE) == {-1, *range(1, 15), 99}
 
 
 def test_further_columns_may_be_allowed() -> None:
     rule = RULE.model_copy(update={"extra_columns": "ignore"})
-    assert read("a,int_time,int_step\nx,0,1\n", frames=1, rule=rule).table is not None
+    assert read("a,int_time,int_step\nx,0,1\n", frames=1, rule=rule).prediction is not None
 
 
 def test_the_number_of_frames_may_be_unknown() -> None:
-    reading = read(table([(number, 1) for number in range(7)]), frames=None)
-    assert reading.table is not None
-    assert reading.table.frames == 7
+    assert columns(read(table([(number, 1) for number in range(7)]), frames=None)) == {"int_step": [1] * 7}
     assert sentences(table([(0, 1), (2, 1)]), frames=None) == [
         "row 3: int_time is 2 where 1 was due: the row for frame 1 is missing"
     ]
+
+
+def both_ways(text: str, frames: int | None, rule: FrameTableFormat) -> tuple[Reading, Reading]:
+    """What the short way and the long one say of the same table."""
+    short = read(text, frames=frames, rule=rule)
+    original = module._read_faultless
+    module._read_faultless = lambda *_: None
+    try:
+        return short, read(text, frames=frames, rule=rule)
+    finally:
+        module._read_faultless = original
 
 
 CELL = st.sampled_from(["0", "1", "2", "3", "-1", "15", "", "1.0", "nan", '"1"', " 1", "x"])
@@ -321,24 +344,144 @@ CELL = st.sampled_from(["0", "1", "2", "3", "-1", "15", "", "1.0", "nan", '"1"',
 @given(st.lists(st.tuples(CELL, CELL), max_size=4), st.sampled_from(["\n", "\r\n"]), st.sampled_from([2, 3, None]))
 def test_the_short_way_agrees_with_the_long_one(rows: list[tuple[str, str]], end: str, frames: int | None) -> None:
     text = table(rows).replace("\n", end)
-    short = read(text, frames=frames)
-    original = module._read_faultless
-    module._read_faultless = lambda *_: None
-    try:
-        long = read(text, frames=frames)
-    finally:
-        module._read_faultless = original
+    short, long = both_ways(text, frames, RULE)
     assert (short.problems, short.problem_count) == (long.problems, long.problem_count)
-    assert (short.table is None) == (long.table is None) == (short.problem_count > 0)
-    if short.table is not None and long.table is not None:
-        assert short.table.columns["int_step"].tolist() == long.table.columns["int_step"].tolist()
+    assert (short.prediction is None) == (long.prediction is None) == (short.problem_count > 0)
+    assert short.prediction is None or columns(short) == columns(long)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=80))
 def test_random_bytes_are_problems_and_never_exceptions(content: bytes) -> None:
     reading = read(b"int_time,int_step\n" + content)
-    assert (reading.table is None) == (reading.problem_count > 0)
+    assert (reading.prediction is None) == (reading.problem_count > 0)
+
+
+# Labels by name, and columns that may be missing.
+
+
+def petraw(rows: Sequence[Sequence[object]], header: str = "Frame,Phase,Step") -> str:
+    lines = [header.replace(",", "\t"), *("\t".join(map(str, row)) for row in rows)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_name_is_the_number_of_its_place(end: str) -> None:
+    rows = [(0, PHASES[2], 1), (1, PHASES[0], 2), (2, PHASES[1], 2)]
+    text = petraw(rows).replace("\n", end)
+    assert columns(read(text, rule=PETRAW)) == {"Phase": [2, 0, 1], "Step": [1, 2, 2]}
+    assert columns(read(text.replace("Idle", '"Idle"'), rule=PETRAW)) == {"Phase": [2, 0, 1], "Step": [1, 2, 2]}
+
+
+@pytest.mark.parametrize(
+    ("cell", "fault"),
+    [
+        ("", "is empty"),
+        ("1", f"is a number where a name is due: {LEGAL} are"),
+        ("idle", f"is not written exactly as the label: mind case, spaces and underscores in {LEGAL}"),
+        (" Idle", f"is not written exactly as the label: mind case, spaces and underscores in {LEGAL}"),
+        (
+            "Transfer_Left_to_Right",
+            f"is not written exactly as the label: mind case, spaces and underscores in {LEGAL}",
+        ),
+        ("TransferLeftToRight", f"is not written exactly as the label: mind case, spaces and underscores in {LEGAL}"),
+        ("Transfer", f"is not a label: {LEGAL} are"),
+        ("nan", f"is not a label: {LEGAL} are"),
+        ("1.0", f"is not a label: {LEGAL} are"),
+    ],
+)
+def test_names_that_are_none(cell: str, fault: str) -> None:
+    (problem,) = read(petraw([(0, "Idle", 1), (1, cell, 1)]), frames=2, rule=PETRAW).problems
+    assert (problem.what, problem.row, problem.column, problem.value) == (
+        f"row 3: Phase {fault}",
+        3,
+        "Phase",
+        ascii(cell),
+    )
+
+
+def test_of_many_names_the_first_thirty_are_listed() -> None:
+    rule = PETRAW.model_copy(update={"columns": {"Phase": ColumnRule(names=tuple(f"n{k}" for k in range(33)))}})
+    (sentence,) = sentences("Frame\tPhase\n0\tx\n", frames=1, rule=rule)
+    assert sentence == f"row 2: Phase is not a label: {', '.join(f'n{k}' for k in range(30))} and 3 more are"
+
+
+def test_a_name_that_only_predictions_may_hold() -> None:
+    rule = PETRAW.model_copy(update={"columns": {"Phase": ColumnRule(names=PHASES, prediction_only=(0,))}})
+    text = "Frame\tPhase\n0\tIdle\n"
+    assert columns(read(text, frames=1, rule=rule)) == {"Phase": [0]}
+    assert sentences(text, frames=1, rule=rule, role=Role.REFERENCE) == [
+        "row 2: Phase is not a label: Transfer Left to Right, Transfer Right to Left are"
+    ]
+
+
+def test_a_table_of_names_without_a_header_is_one_problem() -> None:
+    text = petraw([(0, "Idle", 1), (1, "Idle", 3)]).partition("\n")[2]
+    assert sentences(text, frames=2, rule=PETRAW) == [
+        "there is no header: the first row must be Frame\tPhase\tStep",
+        "row 2: Step is not a label: 1 to 2 are",
+    ]
+
+
+@pytest.mark.parametrize("text", ["Frame\tPhase\n0\tIdle\n", 'Frame\tPhase\n0\t"Idle"\n'])
+def test_a_column_that_may_be_missing_is_not_there_then(text: str) -> None:
+    assert columns(read(text, frames=1, rule=PETRAW)) == {"Phase": [0]}
+    assert sentences(text, frames=1, rule=PETRAW, role=Role.REFERENCE) == ["there is no column 'Step'"]
+
+
+def test_a_column_that_must_be_there_is_missed() -> None:
+    assert sentences("Frame\tStep\n0\t1\n", frames=1, rule=PETRAW) == ["there is no column 'Phase'"]
+
+
+@pytest.mark.parametrize("column", ["Step", "Phase"])
+def test_one_of_the_columns_must_be_there(column: str) -> None:
+    rule = PETRAW.model_copy(update={"columns": OPTIONAL})
+    text = f"Frame\t{column}\n0\t{'1' if column == 'Step' else 'Idle'}\n"
+    assert set(columns(read(text, frames=1, rule=rule))) == {column}
+    assert sentences("Frame\n0\n", frames=1, rule=rule) == ["there is none of the columns Phase, Step"]
+
+
+def test_a_misspelt_column_that_may_be_missing_is_not_taken_for_missing() -> None:
+    assert sentences("Frame\tPhase\tstep\n0\tIdle\t1\n", frames=1, rule=PETRAW) == [
+        "column 3 is not named exactly 'Step', which is missing: did you mean it?"
+    ]
+
+
+NAMED_CELL = st.sampled_from(["Idle", "Transfer Left to Right", '"Idle"', "idle", "", "1", "x\rIdle", "Idle\tIdle"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(CELL, NAMED_CELL, st.sampled_from(["1", "2", "02", "3", "1.0", ""])), max_size=3),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([2, None]),
+)
+def test_the_short_way_agrees_with_the_long_one_on_names(
+    rows: list[tuple[str, str, str]], end: str, frames: int | None
+) -> None:
+    short, long = both_ways(petraw(rows).replace("\n", end), frames, PETRAW)
+    assert (short.problems, short.problem_count) == (long.problems, long.problem_count)
+    assert (short.prediction is None) == (long.prediction is None) == (short.problem_count > 0)
+    assert short.prediction is None or columns(short) == columns(long)
+
+
+def test_an_hour_of_names_at_thirty_frames_a_second_is_read_quickly(confine: Confine, tmp_path: Path) -> None:
+    frames = 108_000
+    verbs = ("Catch", "Drop", "Extract", "Hold", "Idle", "Insert", "Touch")
+    named = dict.fromkeys(("Phase", "Step", "Verb_Left", "Verb_Right"), ColumnRule(names=verbs))
+    rule = PETRAW.model_copy(update={"columns": named})
+    path = tmp_path / "hour.txt"
+    path.write_text(
+        petraw([(t, *(verbs[(t + k) % 7] for k in range(4))) for t in range(frames)], "Frame," + ",".join(named))
+    )
+    best = 60.0
+    for _ in range(3):
+        start = time.perf_counter()
+        reading = confined_read(confine, rule, path, frames=frames, role=Role.PREDICTION)
+        best = min(best, time.perf_counter() - start)
+        assert isinstance(reading.prediction, FrameTable)
+        assert reading.prediction.columns["Verb_Right"][:8].tolist() == [3, 4, 5, 6, 0, 1, 2, 3]
+    assert best < 2.0
 
 
 def test_a_child_reads_the_same(confine: Confine, tmp_path: Path) -> None:
@@ -346,8 +489,7 @@ def test_a_child_reads_the_same(confine: Confine, tmp_path: Path) -> None:
     good.write_text(table([(0, 1), (1, 2), (2, 3)]))
     bad.write_text(table([(0, 1), (1, "é"), (3, 3)]))
     reading = confined_read(confine, RULE, good, frames=3, role=Role.PREDICTION)
-    assert reading.table is not None
-    assert reading.table.columns["int_step"].tolist() == [1, 2, 3]
+    assert columns(reading) == {"int_step": [1, 2, 3]}
     with bad.open("rb") as file:
         assert confined_read(confine, RULE, file.fileno(), frames=3, role=Role.PREDICTION) == read(bad.read_bytes())
 
@@ -356,7 +498,7 @@ def test_a_reference_with_problems_stops_with_its_name(confine: Confine, tmp_pat
     path = tmp_path / "01.csv"
     path.write_text(table([(0, 1), (1, "0"), (2, "x")]))
     with pytest.raises(UsageError) as caught:
-        confined_read(confine, RULE, path, frames=3, role=Role.REFERENCE)
+        read_output(confine, RULE, path, due=Due(count=3), role=Role.REFERENCE)
     assert str(caught.value) == (
         f"{path}: row 3: int_step is not a label: -1, 1 to 14, 99 are (there: '0'); "
         "row 4: int_step is not a whole number: only the digits 0 to 9 and a minus sign are read (there: 'x') "
@@ -463,10 +605,32 @@ def test_an_answer_that_is_none_is_a_problem(tmp_path: Path, answer: Reply, deta
     path = tmp_path / "x.csv"
     path.touch()
     reading = confined_read(Impostor(answer), RULE, path, frames=3, role=Role.PREDICTION)
-    assert reading.table is None
+    assert reading.prediction is None
     assert [problem.what for problem in reading.problems] == [
         f"the file could not be read: the reader stopped: {detail}"
     ]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "role", "believed"),
+    [
+        ({"Phase": [0, 1, 2]}, Role.PREDICTION, True),
+        ({"Phase": [0, 1, 2]}, Role.REFERENCE, False),
+        ({"Step": [1, 1, 1]}, Role.PREDICTION, False),
+        ({"Phase": [0, 1, 3], "Step": [1, 1, 1]}, Role.PREDICTION, False),
+        ({"Phase": [0, 1, 2], "Step": [1, 1]}, Role.PREDICTION, False),
+        ({"Phase": [0, 1, 2], "Other": [1, 1, 1]}, Role.PREDICTION, False),
+        ({}, Role.PREDICTION, False),
+    ],
+)
+def test_which_columns_an_answer_may_lack(
+    tmp_path: Path, arrays: dict[str, list[int]], role: Role, *, believed: bool
+) -> None:
+    path = tmp_path / "x.txt"
+    path.touch()
+    answer = Reply(header=OK, arrays={name: np.array(labels) for name, labels in arrays.items()})
+    reading = confined_read(Impostor(answer), PETRAW, path, frames=3, role=role)
+    assert (reading.prediction is not None) == believed
 
 
 def test_an_answer_of_more_frames_than_a_file_can_have_is_a_problem(tmp_path: Path) -> None:
@@ -475,7 +639,7 @@ def test_an_answer_of_more_frames_than_a_file_can_have_is_a_problem(tmp_path: Pa
     for frames, readable in ((500_000, True), (500_001, False)):
         answer = Reply(header=OK, arrays={"int_step": np.ones(frames, np.int64)})
         reading = confined_read(Impostor(answer), RULE, path, frames=None, role=Role.PREDICTION)
-        assert (reading.table is not None) == readable
+        assert (reading.prediction is not None) == readable
 
 
 @pytest.mark.parametrize(("frames", "most"), [(3, 24), (None, 8 * 500_000)])
@@ -491,10 +655,10 @@ def test_a_right_answer_of_an_impostor_is_accepted_so_the_test_above_can_fail(tm
     path = tmp_path / "x.csv"
     path.touch()
     answer = Reply(header=OK, arrays={"int_step": RIGHT})
-    assert confined_read(Impostor(answer), RULE, path, frames=3, role=Role.PREDICTION).table is not None
+    assert confined_read(Impostor(answer), RULE, path, frames=3, role=Role.PREDICTION).prediction is not None
     answer = told(EMPTY, [BAD_CELL, 3, "int_step", "'15'"], count=2)
     reading = confined_read(Impostor(answer), RULE, path, frames=3, role=Role.PREDICTION)
-    assert reading.table is None
+    assert reading.prediction is None
     assert reading.problems == (
         Problem(what="the file is empty"),
         Problem(what=BAD_CELL, row=3, column="int_step", value="'15'"),
@@ -511,7 +675,7 @@ def test_a_reader_that_dies_is_the_participants_problem_but_the_organisers_error
     (problem,) = confined_read(dying, RULE, path, frames=3, role=Role.PREDICTION).problems
     assert problem.what == sentence
     with pytest.raises(UsageError, match=sentence):
-        confined_read(dying, RULE, path, frames=3, role=Role.REFERENCE)
+        read_output(dying, RULE, path, due=Due(count=3), role=Role.REFERENCE)
 
 
 def test_a_hundred_thousand_bad_rows_are_read_within_the_bounds(confine: Confine, tmp_path: Path) -> None:
@@ -528,7 +692,7 @@ def test_an_hour_is_read_quickly(confine: Confine, tmp_path: Path) -> None:
     best = 60.0
     for _ in range(8):
         start = time.perf_counter()
-        assert confined_read(confine, RULE, path, frames=3600, role=Role.PREDICTION).table is not None
+        assert confined_read(confine, RULE, path, frames=3600, role=Role.PREDICTION).prediction is not None
         best = min(best, time.perf_counter() - start)
     assert best < 0.060, "twice what it must take, for a machine that is busy with other tests"
 

@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.challenge.formats import AnswerFormat, ArraysFormat, ColumnRule, FrameScoresFormat, LabelImagesFormat
 from runner.confine import Confine, ConfinedFailure, FailureKind, JsonValue, Privileges, Reply
 from runner.diagnosis import Facts, diagnose
+from runner.formats.contract import Due as CaseDue
 from runner.formats.frame_table import Role, confined_read
 from runner.formats.readers.json_faults import JsonCaps, Top
 from runner.formats.readers.json_text import confined_json
 from runner.formats.readers.png_image import confined_png
 from runner.formats.readers.png_rule import Mode, PngCaps, PngRule
 from runner.formats.readers.problems import ProblemList
-from runner.formats.signs import Due, Form, Sign, confined_signs, find_signs, table_due
+from runner.formats.signs import Due, Form, Sign, confined_signs, due_of, find_signs, table_due
 from runner.verdict import VerdictWord
 from tests.hints.files import FILES, FRAMES, MASK, RIGHT, RIGHT_FILES, ROWS, RULE, TABLE, File, table
 
@@ -31,7 +33,7 @@ def hints(signs: frozenset[Sign]) -> tuple[str, ...]:
 def is_refused(confine: Confine, one: Due, path: Path) -> bool:
     """What the readers themselves say of a file; of scores in a table there is no reader yet."""
     if one == TABLE:
-        return confined_read(confine, RULE, path, frames=FRAMES, role=Role.PREDICTION).table is None
+        return confined_read(confine, RULE, path, frames=FRAMES, role=Role.PREDICTION).prediction is None
     problems = ProblemList()
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -79,6 +81,57 @@ def test_a_table_is_due_as_its_rule_says() -> None:
         form=Form.TABLE, frames=7, names=("int_time", "int_step"), separator=",", first=0, step=1,
         labels=tuple(range(-1, 15)),
     )  # fmt: skip
+
+
+def test_what_is_due_of_each_format() -> None:
+    case = CaseDue(frames=("a.png",), count=7)
+    assert due_of(RULE, case) == table_due(RULE, 7)
+    scores = FrameScoresFormat(kind="frame_scores", file="{case}", classes=2)
+    assert due_of(scores, case) == Due(form=Form.JSON)
+    assert due_of(scores.model_copy(update={"range": (-1.0, 1.0)}), case) == Due(form=Form.JSON, unit=False)
+    assert due_of(scores.model_copy(update={"layout": "table"}), case) is None
+    answer = AnswerFormat.model_validate({"kind": "answer", "file": "{case}", "fields": {"x": {"type": "number"}}})
+    assert due_of(answer, case) == Due(form=Form.JSON, unit=False)
+    images = LabelImagesFormat.model_validate({
+        "kind": "label_images", "file": "{case}/{frame}.png", "coding": "index", "width": 16, "height": 8,
+        "classes": {0: {"name": "x"}},
+    })  # fmt: skip
+    assert due_of(images, case) == MASK
+    assert due_of(images.model_copy(update={"coding": "colour"}), case) == replace(MASK, colour=True)
+    arrays = ArraysFormat.model_validate(
+        {"kind": "arrays", "file": "{case}.npy", "arrays": {"x": {"type": "bool", "shape": []}}}
+    )
+    assert due_of(arrays, case) is None
+
+
+def test_of_other_numbers_than_scores_no_scale_is_seen() -> None:
+    content = b'{"seconds": 700.5, "x": NaN}'
+    assert find_signs(Due(form=Form.JSON), content) == {Sign.LOGITS, Sign.NOT_A_NUMBER}
+    assert find_signs(Due(form=Form.JSON, unit=False), content) == {Sign.NOT_A_NUMBER}
+
+
+def test_of_a_table_of_names_the_cells_are_not_looked_at() -> None:
+    named = table_due(RULE.model_copy(update={"columns": {"int_step": ColumnRule(names=("Idle", "Hold"))}}), FRAMES)
+    assert named.named
+    rows = [(t + 1, "Idle") for t, _ in ROWS]
+    assert find_signs(named, table(rows)) == {Sign.OFF_BY_ONE}
+    assert find_signs(TABLE, table(rows)) == {Sign.OFF_BY_ONE, Sign.NAMES}
+
+
+def test_columns_that_are_not_asked_for_are_not_looked_at() -> None:
+    due = table_due(RULE, 2)
+    index, column = due.names
+    assert find_signs(due, f"{index},{column},other\n1,1,99\n2,1,0.5\n".encode()) == {Sign.OFF_BY_ONE}
+    assert Sign.UNKNOWN_LABELS in find_signs(due, f"{index},{column},other\n1,99,1\n2,1,1\n".encode())
+
+
+def test_of_a_folder_the_first_file_is_looked_at(confine: Confine, tmp_path: Path) -> None:
+    assert confined_signs(confine, MASK, tmp_path) == frozenset()
+    (tmp_path / "b.png").write_bytes(b"GIF8")
+    (tmp_path / "a.png").write_bytes(b"\xff\xd8\xff")
+    assert confined_signs(confine, MASK, tmp_path) == {Sign.JPEG}
+    (tmp_path / "a").symlink_to("b.png")
+    assert confined_signs(confine, MASK, tmp_path) == frozenset()
 
 
 @pytest.mark.parametrize(

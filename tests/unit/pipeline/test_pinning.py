@@ -25,6 +25,7 @@ from runner.pipeline.events import Event, Notice
 from runner.pipeline.host import HostFacts
 from runner.pipeline.pinning import image_room, pinned_entries
 from runner.pipeline.record import RunRecord
+from runner.provenance import DataHashes
 from runner.settings import Ceiling, Settings
 from runner.store import RunFolder, read_value
 from runner.submissions import Status, Submission
@@ -60,11 +61,14 @@ class Scene:
             run=self.run, loaded=loaded, cases=self.cases, input_hashes=dict.fromkeys(self.cases, "0"), seed=1,
             settings=settings, bench=bench, host=HostFacts(engine=FAKE_FACTS, output="x", gpus=()),
             confine=Confine(), observe=self.events.append,
+            hashes=DataHashes(cache=self.folder / "hashes.json"),
         )  # fmt: skip
 
     def pin(self, *rows: tuple[str, str], **changes: Any) -> tuple[Entry, ...]:
         """Pin the images of these submissions, as a run or its resume does."""
-        submissions = tuple(Submission(submission=name, team=name, image=image) for name, image in rows)
+        submissions = tuple(
+            Submission(submission=name, team=name, image=image, tasks=("steps",)) for name, image in rows
+        )
         fields: dict[str, Any] = {
             "proctor": "0", "challenge": "pitvis2023", "challenge_version": "1", "challenge_digest": "d",
             "data": self.folder, "cases": (), "submissions": submissions, "base": self.folder, "settings": Settings(),

@@ -50,9 +50,10 @@ def standings(tmp_path: Path, name: str) -> Standings:
     outcome = CaseOutcome(
         submission=submission.slug, task="t", case=name, verdict=verdict, digest="d", attempt=1, seconds=1.0, limit=2.0
     )
-    score = CaseScore(values={"mcc": -0.25, "other": 1.0})
+    values = {"mcc": -0.25, "other": 1.0}
+    score = CaseScore(values=dict(values))
     row = Row(
-        submission=submission, rank=None, reason=name, values=score.values,
+        submission=submission, rank=None, reason=name, values=values,
         cases=(ScoredCase(outcome=outcome, score=score),), causality=None,
     )  # fmt: skip
     return Standings(boards=(Board(task="t", metrics=METRICS, rows=(row,), excluded=(name,)),), pending=())

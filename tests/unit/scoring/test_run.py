@@ -52,10 +52,11 @@ def test_a_case_is_scored_in_a_child(confine: Confine, with_scorer: WithScorer) 
 
 def test_a_scorer_says_what_it_measures(confine: Confine, with_scorer: WithScorer) -> None:
     found = describe_scorer(confine, with_scorer(GOOD), "steps")
-    assert [(metric.name, metric.worst, metric.chance) for metric in found] == [
+    assert [(metric.name, metric.worst, metric.chance) for metric in found.metrics] == [
         ("mean_f1_edit", 0.0, None),
         ("frames", -1.0, 0.5),
     ]
+    assert found.aggregates is False
 
 
 def test_a_scorer_may_be_spread_over_files(confine: Confine, with_scorer: WithScorer) -> None:
@@ -67,12 +68,10 @@ def test_a_scorer_may_be_spread_over_files(confine: Confine, with_scorer: WithSc
 @pytest.mark.parametrize(
     ("before", "after", "what"),
     [
-        ("steps = Steps()", "other = Steps()", "scorer.py has no 'steps'"),
-        ("steps = Steps()", "steps = Steps", ("'steps' is no scorer: it must be an object with a method "
-         "score_case(reference, prediction)")),
+        ("steps = Steps()", "other = Steps()", "scorer.py has no 'steps' (did you mean 'Steps'?)"),
         ("self, reference, prediction", "self, reference", ("'steps' is no scorer: its method must be "
          "score_case(reference, prediction), but is score_case(reference)")),
-        ("def score_case", "def score", ("'steps' is no scorer: it must be an object with a method "
+        ("def score_case", "def score", ("'steps' is no scorer: it must have a method "
          "score_case(reference, prediction)")),
         ("    metrics = (", "    names = (", ("'steps' is no scorer: its attribute 'metrics' must be a tuple of "
          "Metric, and not empty")),
@@ -84,7 +83,13 @@ def test_a_scorer_may_be_spread_over_files(confine: Confine, with_scorer: WithSc
          "fames")),
         ('return {"', 'return 3\n        {"', "score_case must answer mean_f1_edit, frames, but answers int"),
         ("same.mean()", "float('nan')", "score_case answers nan for 'mean_f1_edit'"),
-        ("same.mean()", "None", "score_case answers None for 'mean_f1_edit'"),
+        ("same.mean()", "None", ("score_case answers None for 'mean_f1_edit', which ranks: only a scorer with an "
+         "aggregate of its own may")),
+        ("same.mean()", "[]", "score_case answers [] for 'mean_f1_edit'"),
+        ("    def score_case", "    aggregate = 3\n    def score_case", ("'steps' is no scorer: its attribute "
+         "'aggregate' must be a method aggregate(cases)")),
+        ("    def score_case", "    def aggregate(self, a, b): pass\n    def score_case", ("'steps' is no scorer: its "
+         "method must be aggregate(cases), but is aggregate(a, b)")),
     ],
 )  # fmt: skip
 def test_a_scorer_that_is_none_is_named(
@@ -127,14 +132,21 @@ def test_a_scorer_that_is_missing_is_named(confine: Confine, with_scorer: WithSc
     assert str(fault_of(confine, loaded)).startswith(f"{loaded.folder}: there is no scorer.py beside challenge.yaml")
 
 
-@pytest.mark.parametrize("name", ["steps", "other.steps", "pitvis2023.", "os.system"])
-def test_a_scorer_is_named_after_its_challenge(confine: Confine, with_scorer: WithScorer, name: str) -> None:
-    loaded = with_scorer(GOOD)
+def named(loaded: LoadedChallenge, name: str) -> LoadedChallenge:
     path = loaded.folder / "challenge.yaml"
-    path.write_text(path.read_text().replace("scorer: pitvis2023.steps", f"scorer: '{name}'"))
-    fault = fault_of(confine, load_challenge(loaded.folder))
-    assert fault.what == f"the scorer {name!r} must be 'pitvis2023', a dot, and a name from scorer.py"
-    assert fault.where == str(path)
+    path.write_text(path.read_text().replace("scorer: pitvis2023.steps", f"scorer: '{name}'", 1))
+    return load_challenge(loaded.folder)
+
+
+@pytest.mark.parametrize("name", ["steps", "other.steps", "os.system"])
+def test_a_scorer_is_named_after_its_challenge(confine: Confine, with_scorer: WithScorer, name: str) -> None:
+    loaded = named(with_scorer(GOOD), name)
+    fault = fault_of(confine, loaded)
+    assert fault.what == (
+        f"there is no scorer {name!r}: it must be 'pitvis2023', a dot, and a name from scorer.py, or the name of an "
+        "installed one: there is none"
+    )
+    assert fault.where == str(loaded.folder / "challenge.yaml")
 
 
 @pytest.mark.parametrize(
@@ -202,6 +214,6 @@ def test_what_cannot_be_aggregated_is_refused() -> None:
 def test_the_scorer_in_use_is_the_one_beside_challenge_yaml(confine: Confine) -> None:
     loaded = load_challenge(find_challenge("pitvis2023"))
     assert (loaded.folder / "scorer.py").is_file()
-    metrics = describe_scorer(confine, loaded, "steps")
-    assert [metric.name for metric in metrics] == ["mean_f1_edit", "macro_f1", "edit"]
+    found = describe_scorer(confine, loaded, "steps")
+    assert [metric.name for metric in found.metrics] == ["mean_f1_edit", "macro_f1", "edit"]
     assert Path(loaded.folder).name == loaded.challenge.name

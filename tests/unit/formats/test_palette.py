@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.scoring.metrics import Palette
+from runner.formats.palette import Palette
 
 # Neighbours that differ in one channel only, and an order that is not the order of the numbers.
 COLOURS = ((0, 0, 0), (0, 255, 255), (0, 255, 0), (255, 55, 0), (24, 55, 125), (255, 255, 125), (255, 255, 124))

@@ -1,0 +1,73 @@
+"""Reads what a container, or an organiser, wrote for a case: the one door to every format."""
+
+from pathlib import Path
+
+from runner.challenge import (
+    AnswerFormat,
+    ArraysFormat,
+    FormatSection,
+    FrameScoresFormat,
+    FrameTableFormat,
+    LabelImagesFormat,
+)
+from runner.confine import Confine
+from runner.errors import UsageError
+from runner.formats import answer, arrays, frame_scores, frame_table, label_images, outside
+from runner.formats.contract import Due, Prediction, Reading, Role
+
+
+def read_output(confine: Confine, rule: FormatSection, path: Path, *, due: Due, role: Role) -> Reading:
+    """Read a case's file, or the folder of a format with a file a frame, in children that can do nothing else.
+
+    Args:
+        confine: Where children come from.
+        rule: What it must look like.
+        path: The file, or the folder that holds a file for each frame, named as the frame.
+        due: The case.
+        role: A prediction's problems are values; a reference must have none.
+
+    Raises:
+        UsageError: A reference has problems.
+        HostFault: No child could be started.
+    """
+    match rule:
+        case FrameTableFormat():
+            reading = frame_table.confined_read(confine, rule, path, frames=due.count, role=role)
+        case FrameScoresFormat():
+            reading = frame_scores.confined_read(confine, rule, path, due=due, role=role)
+        case LabelImagesFormat():
+            reading = label_images.confined_read(confine, rule, path, due=due, role=role)
+        case ArraysFormat():
+            reading = arrays.confined_read(confine, rule, path, due=due, role=role)
+        case AnswerFormat():
+            reading = answer.confined_read(confine, rule, path, due=due, role=role)
+        case _:
+            reading = outside.confined_read(confine, rule, path, due=due, role=role)
+    if role is Role.REFERENCE and reading.prediction is None:
+        raise bad_reference(path, reading)
+    return reading
+
+
+def read_reference(confine: Confine, rule: FormatSection, path: Path, *, due: Due) -> Prediction:
+    """Read a reference.
+
+    Raises:
+        UsageError: It has problems, all of them named.
+        HostFault: No child could be started.
+    """
+    prediction = read_output(confine, rule, path, due=due, role=Role.REFERENCE).prediction
+    assert prediction is not None
+    return prediction
+
+
+def bad_reference(path: Path, reading: Reading) -> UsageError:
+    """What is wrong with a reference; to be raised."""
+    sentences = [one.what + (f" (there: {one.value})" if one.value else "") for one in reading.problems]
+    more = reading.problem_count - len(sentences)
+    if more > 0:
+        sentences.append(f"and {more} more")
+    return UsageError(
+        "; ".join(sentences),
+        where=str(path),
+        remedy="mend the reference, or the task's format in challenge.yaml",
+    )
