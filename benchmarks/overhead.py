@@ -81,7 +81,7 @@ def _challenge(folder: Path) -> Iterator[tuple[LoadedChallenge, Case]]:
         (frames / name).write_bytes(os.urandom(2048))
     reference = folder / "reference.csv"
     reference.write_text("int_time,int_step\n0,1\n1,1\n")
-    case = frames_case("a", frames, ("00000.png", "00001.png"), fps=0.01, reference=reference)
+    case = frames_case("a", frames, ("00000.png", "00001.png"), fps=0.01, references={"steps": reference})
     yield replace(loaded, challenge=challenge), case
 
 

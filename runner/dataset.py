@@ -210,21 +210,9 @@ class _Finding:
         return tuple(map(str, range(count))), count / fps
 
 
-def frames_case(name: str, folder: Path, frames: tuple[str, ...], *, fps: float, reference: Path) -> Case:
-    """A case whose only input is a folder of frames, with one reference for whatever task."""
+def frames_case(
+    name: str, folder: Path, frames: tuple[str, ...], *, fps: float, references: Mapping[str, Path]
+) -> Case:
+    """A case whose only input is a folder of frames."""
     given = Input(name="frames", kind=InputKind.FRAMES, path=folder, inside="{case}", frames=frames)
-    return Case(
-        name=name, inputs=(given,), frames=frames, media_seconds=len(frames) / fps,
-        references=_OneReference(reference),
-    )  # fmt: skip
-
-
-class _OneReference(dict[str, Path]):
-    """The same reference whatever the task."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self._path = path
-
-    def __missing__(self, _task: str) -> Path:
-        return self._path
+    return Case(name=name, inputs=(given,), frames=frames, media_seconds=len(frames) / fps, references=references)

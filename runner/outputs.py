@@ -201,18 +201,9 @@ def _descend(root: int, path: str, *, device: int, stack: contextlib.ExitStack) 
             raise _NoFolderError(name, IntakeRefusal.NOT_REGULAR, detail)
         if facts.st_dev != device:
             raise _NoFolderError(name, IntakeRefusal.NOT_REGULAR, f"in {name}, which is on another file system")
-        here = _open_folder(handle)
+        here = _reopened(handle, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, mode=0o700)
         stack.callback(os.close, here)
     return here
-
-
-def _open_folder(handle: int) -> int:
-    path, flags = f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-    try:
-        return os.open(path, flags)
-    except PermissionError:  # without root its rights bind us; it is our own user's
-        Path(path).chmod(0o700)
-        return os.open(path, flags)
 
 
 def _take_one(above: int, name: str, target: Path, *, cap: int, device: int, refuse: "_Refusing") -> Intake:
@@ -269,7 +260,7 @@ def _take_handle(handle: int, target: Path, *, cap: int, device: int, refuse: _R
         return refuse(IntakeRefusal.SEVERAL_LINKS, f"a file with {facts.st_nlink} links")
     if facts.st_size > cap:
         return refuse(IntakeRefusal.TOO_LARGE, f"{facts.st_size} bytes of {cap} allowed")
-    source = _open_to_read(handle)
+    source = _reopened(handle, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, mode=0o600)
     try:
         size = _copy(source, target, cap)
     finally:
@@ -280,12 +271,13 @@ def _take_handle(handle: int, target: Path, *, cap: int, device: int, refuse: _R
     return refuse.taken(size)
 
 
-def _open_to_read(handle: int) -> int:
-    path, flags = f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+def _reopened(handle: int, flags: int, *, mode: int) -> int:
+    """Open what a handle names, and not what may stand under its name by now."""
+    path = f"/proc/self/fd/{handle}"
     try:
         return os.open(path, flags)
     except PermissionError:  # without root its rights bind us; it is our own user's
-        Path(path).chmod(0o600)
+        Path(path).chmod(mode)
         return os.open(path, flags)
 
 

@@ -75,7 +75,7 @@ def ask(
     inputs = scratch / neutral_name()
     inputs.mkdir(parents=True)
     (inputs / _MARKER).write_text(marker, encoding="ascii")
-    case = frames_case("probe", inputs, (_MARKER,), fps=1.0, reference=inputs / _MARKER)
+    case = frames_case("probe", inputs, (_MARKER,), fps=1.0, references={})
     job = Job(
         submission="probe", task="probe", case="probe", name="full", cut=None, frames=1, image_id=helper.id,
         arguments=("python3", "-c", script, "{input}", "{output}"), input_mount="/data/inputs",

@@ -21,7 +21,7 @@ from runner.pipeline.events import (
     RunsPlanned,
     Step,
 )
-from runner.pipeline.publish import show_rank
+from runner.pipeline.publish import show_rank, team_of
 from runner.pipeline.standings import Board, Row
 from runner.quantities import show_seconds
 from runner.safe_text import for_json, for_terminal
@@ -213,6 +213,8 @@ def board_table(board: Board) -> RenderableType:
         lines.append(
             f"left out for all, since a ranked submission has no valid prediction: {safe(', '.join(board.excluded))}"
         )
+    if any(row.resubmitted for row in ranked):
+        lines.append("* handed in again")
     if others:
         lines.append("[bold]not ranked[/]")
         lines.extend(
@@ -224,6 +226,6 @@ def board_table(board: Board) -> RenderableType:
 def _cells(row: Row, metrics: Sequence[Metric]) -> list[str]:
     values = [f"{row.values[metric.name]:.4f}" if metric.name in row.values else "" for metric in metrics]
     return [
-        show_rank(row.rank), safe(row.submission.submission), safe(row.submission.team), *values,
+        show_rank(row.rank), safe(row.submission.submission), safe(team_of(row)), *values,
         f"{row.accepted}/{len(row.cases)}",
     ]  # fmt: skip

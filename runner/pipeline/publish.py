@@ -32,6 +32,11 @@ def show_rank(rank: float | None) -> str:
     return "" if rank is None else f"{rank:g}"
 
 
+def team_of(row: Row) -> str:
+    """A row's team for people, with a star where it handed in again."""
+    return f"{row.submission.team} *" if row.resubmitted else row.submission.team
+
+
 def _verdicts(row: Row) -> str:
     words = [case.outcome.verdict.word.value for case in row.cases]
     return ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
@@ -98,6 +103,7 @@ def row_value(row: Row) -> dict[str, JsonValue]:
         "submission": row.submission.submission,
         "team": row.submission.team,
         "status": row.submission.status.value,
+        "resubmitted": row.resubmitted,
         "not_ranked_because": row.reason,
         "values": dict(row.values),
         "causality": [dict(entry) for entry in causality],

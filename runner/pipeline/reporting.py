@@ -18,6 +18,7 @@ from runner.judge import CaseOutcome, problem_words
 from runner.pipeline.attempts import due_of, kept_prediction
 from runner.pipeline.host import HostFacts
 from runner.pipeline.looking_ahead import CausalityFinding
+from runner.pipeline.publish import team_of
 from runner.pipeline.record import RunRecord
 from runner.pipeline.standings import Board, Row, ScoredCase, Standings
 from runner.plan import budget_for, shortfalls, show_limit
@@ -165,7 +166,7 @@ class _Layout:
             ranked=tuple(
                 RankedLine(
                     rank=row.rank,
-                    team=row.submission.team,
+                    team=team_of(row),
                     submission=row.submission.submission,
                     value=row.values[primary.name],
                     metrics=tuple(row.values.get(metric.name) for metric in others),
@@ -411,4 +412,6 @@ def _assumptions(challenge: Challenge) -> tuple[str, ...]:
             f"a dependence on length: {checked.length_dependence.value}."
         )
     sentences.append("A submission without any accepted case is not ranked.")
+    which = "Every submission of a team is ranked" if rule.counts == "all" else "Of a team, the last submission counts"
+    sentences.append(f"{which}; a star marks one that was handed in again.")
     return tuple(sentences)

@@ -58,6 +58,7 @@ class Row:
         values: Mean over cases by metric, the missing-case policy applied; empty where nothing was scored.
         cases: Every case, in order; empty for a withdrawn entry.
         causality: What was found; None where nothing was tested.
+        resubmitted: Its team handed in for this task before, as the submissions file has it.
     """
 
     submission: Submission
@@ -66,6 +67,7 @@ class Row:
     values: Mapping[str, float]
     cases: tuple[ScoredCase, ...]
     causality: CausalityRecord | None
+    resubmitted: bool = False
 
     @property
     def accepted(self) -> int:
@@ -151,6 +153,7 @@ class _Scoring:
             for submission in self.record.submissions
             if self.task_name in entered_tasks(self.loaded.challenge, submission)
         ]
+        rows = _marked(rows, last_counts=self.loaded.challenge.ranking.counts == "last")
         metrics = _primary_first(described.metrics, self.task)
         return _Ranking(scoring=self, metrics=metrics, aggregates=described.aggregates).board(rows)
 
@@ -202,6 +205,26 @@ class _Scoring:
         return score_case(
             self.confine, self.loaded, self.task_name, reference, reading.prediction, frames=len(case.frames)
         )
+
+
+def _marked(rows: list[Row], *, last_counts: bool) -> list[Row]:
+    """Mark who handed in again; where only the last of a team counts, the others are not ranked."""
+    last: dict[str, str] = {}
+    again: set[str] = set()
+    for row in rows:
+        if row.submission.status.ranked:
+            if row.submission.team in last:
+                again.add(row.submission.submission)
+            last[row.submission.team] = row.submission.submission
+    marked = []
+    for row in rows:
+        own = row.submission
+        counted = last.get(own.team, own.submission)
+        reason = row.reason
+        if last_counts and own.status.ranked and counted != own.submission and not reason:
+            reason = f"was followed by {counted}: the last submission of a team counts"
+        marked.append(replace(row, reason=reason, resubmitted=own.submission in again))
+    return marked
 
 
 def _primary_first(metrics: Sequence[Metric], task: Task) -> tuple[Metric, ...]:

@@ -208,7 +208,7 @@ def _make_case(data: Path) -> tuple[Case, str]:
     rows = "".join(f"{number},1,{REFERENCE_MARK}\n" for number in range(FRAMES))
     reference.write_text(f"int_time,int_step,mark\n{rows}")
     pixels = " ".join(str(value) for value in pictures[0].ravel()[:24])
-    return frames_case(CASE, frames, names, fps=1.0, reference=reference), pixels
+    return frames_case(CASE, frames, names, fps=1.0, references={"steps": reference}), pixels
 
 
 def build_image(engine: DockerEngine, folder: Path) -> PinnedImage:
@@ -341,7 +341,11 @@ def _loaded() -> LoadedChallenge:
     loaded = load_challenge(find_challenge("pitvis2023"))
     limits = loaded.challenge.limits.model_copy(update={"gpus": 0})
     assert loaded.challenge.data == "hidden"
-    return replace(loaded, challenge=loaded.challenge.model_copy(update={"limits": limits}))
+    # Further columns are refused here: then a stranger's names for them reach the sentences' reader as well.
+    steps = loaded.challenge.tasks["steps"]
+    rule = steps.format.model_copy(update={"extra_columns": "refuse"})
+    tasks = {"steps": steps.model_copy(update={"format": rule})}
+    return replace(loaded, challenge=loaded.challenge.model_copy(update={"limits": limits, "tasks": tasks}))
 
 
 @contextlib.contextmanager

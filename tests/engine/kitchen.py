@@ -165,7 +165,7 @@ def _case(data: Path) -> Case:
     reference = data / "references" / f"{CASE}.csv"
     reference.parent.mkdir()
     reference.write_text(ANSWER)
-    return frames_case(CASE, folder, names, fps=1.0, reference=reference)
+    return frames_case(CASE, folder, names, fps=1.0, references={"steps": reference})
 
 
 def _challenge(challenge: Challenge, policy: PolicyName) -> Challenge:

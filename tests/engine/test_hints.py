@@ -79,7 +79,7 @@ def _case(data: Path, case: str = CASE, *, seed: int = 0) -> Case:
     reference = data / "references" / f"{case}.csv"
     reference.parent.mkdir()
     reference.write_text("int_time,int_step\n" + "".join(f"{number},1\n" for number in range(FRAMES)))
-    return frames_case(case, folder, names, fps=1.0, reference=reference)
+    return frames_case(case, folder, names, fps=1.0, references={"steps": reference})
 
 
 @dataclass

@@ -98,6 +98,6 @@ def make_case(tmp_path: Path) -> Callable[..., Case]:
         reference = tmp_path / "data" / "references" / f"{name}.csv"
         reference.parent.mkdir(exist_ok=True)
         reference.write_text("SECRET")
-        return frames_case(name, folder, names, fps=2.0, reference=reference)
+        return frames_case(name, folder, names, fps=2.0, references={"steps": reference})
 
     return make

@@ -138,7 +138,7 @@ def test_job_names(cut: Cut | None, repeat: int, name: str) -> None:
     assert job_name(cut, repeat=repeat) == name
 
 
-CASE = frames_case("A", Path("/data/A"), ("0.png", "1.png", "2.png"), fps=1.0, reference=Path("/r/A.csv"))
+CASE = frames_case("A", Path("/data/A"), ("0.png", "1.png", "2.png"), fps=1.0, references={"steps": Path("/r/A.csv")})
 
 
 def challenge_with(make_challenge: Callable[..., Challenge], **task: Any) -> Challenge:
@@ -244,7 +244,7 @@ def test_the_digest_changes_with_the_file_the_task_and_the_contract(
 def test_the_digest_does_not_change_with_what_a_container_cannot_meet(
     plan: Callable[..., Job], make_challenge: Callable[..., Challenge]
 ) -> None:
-    elsewhere = frames_case("B", Path("/elsewhere"), CASE.frames, fps=25.0, reference=Path("/r/B.csv"))
+    elsewhere = frames_case("B", Path("/elsewhere"), CASE.frames, fps=25.0, references={"steps": Path("/r/B.csv")})
     for changes in (
         {"submission": "team-2"},
         {"shown": (Shown(case=elsewhere, inputs="h"),)},
@@ -257,7 +257,7 @@ def test_the_digest_does_not_change_with_what_a_container_cannot_meet(
 def test_a_data_set_is_one_job_with_a_prediction_a_case(
     plan: Callable[..., Job], make_challenge: Callable[..., Challenge]
 ) -> None:
-    other = frames_case("Video 2", Path("/data/2"), ("0.png",), fps=1.0, reference=Path("/r/2.csv"))
+    other = frames_case("Video 2", Path("/data/2"), ("0.png",), fps=1.0, references={"steps": Path("/r/2.csv")})
     shown = (Shown(case=CASE, inputs="h"), Shown(case=other, inputs="i"))
     job = plan(make_challenge(invocation={"mode": "dataset"}), shown=shown)
     assert (job.case, job.cases, job.frames, job.whole) == ("data set", ("A", "Video 2"), 4, True)
