@@ -153,7 +153,10 @@ class Stage:
     def submissions(self, *names: str) -> Path:
         """A submissions file of images by name."""
         path = self.folder / f"teams-{secrets.token_hex(4)}.json"
-        rows = [{"submission": name, "team": f"Team {name}", "image": self.images[name]} for name in names]
+        rows = [
+            {"submission": name, "team": f"Team {name}", "image": self.images[name], "tasks": ["steps"]}
+            for name in names
+        ]
         path.write_text(json.dumps({"submissions": rows}))
         return path
 

@@ -115,10 +115,14 @@ class TestRefused:
         ran = stage.evaluate(out, "plain", gpus=2, cards=1).wait()
         assert ran.code == 3
         assert "the challenge asks for 2 GPU and this host has 1 that can be used" in " ".join(ran.err.split())
-        checked = stage.begin("check", stage.images["plain"], "--challenge", stage.challenge(1), cards=0).wait()
+        checked = stage.begin(
+            "check", stage.images["plain"], "--challenge", stage.challenge(1), "--task", "steps", cards=0
+        ).wait()
         assert checked.code == 0, checked.out + checked.err
         assert checked.out.splitlines()[-1].startswith("accepted, not tested: GPU, run time")
-        with_one = stage.begin("check", stage.images["plain"], "--challenge", stage.challenge(1), "--require-gpu")
+        with_one = stage.begin(
+            "check", stage.images["plain"], "--challenge", stage.challenge(1), "--task", "steps", "--require-gpu"
+        )
         assert "GPU" not in with_one.wait().out.splitlines()[-1]
 
     @pytest.mark.parametrize(
