@@ -109,6 +109,10 @@ class CaseFiles(Section):
         if self.length and (self.length not in rules or rules[self.length].kind not in _TIMED):
             timed = [name for name, rule in rules.items() if rule.kind in _TIMED]
             raise ValueError(f"length {self.length!r} is no input with frames; those are {', '.join(timed) or 'none'}")
+        places = [rule.inside for rule in rules.values()]
+        for name, rule in rules.items():
+            if any(rule.inside == other or other.startswith(f"{rule.inside}/") for other in _without(places, rule)):
+                raise ValueError(f"inputs.{name}: its place {rule.inside!r} is that of another input, or holds it")
         if self.timed and self.fps is None:
             raise ValueError("fps is required: frames a second")
         return self
@@ -133,6 +137,13 @@ class CaseFiles(Section):
             return self.length
         found = (name for kind in _TIMED for name, rule in self.rules.items() if rule.kind is kind)
         return next(found, "")
+
+
+def _without(places: list[str], rule: InputRule) -> list[str]:
+    """The places of the other inputs."""
+    others = list(places)
+    others.remove(rule.inside)
+    return others
 
 
 def _default_place(name: str, rule: InputRule, *, alone: bool) -> str:

@@ -113,6 +113,9 @@ class Challenge(Section):
     def _parts_fit(self) -> "Challenge":
         inputs = self.cases.rules
         self._check_command(inputs)
+        for path in self.invocation.lists:
+            if any(path == rule.inside or path.startswith(f"{rule.inside}/") for rule in inputs.values()):
+                raise ValueError(f"invocation.lists: {path!r} lies where an input does")
         for name, task in self.tasks.items():
             self._check_task(name, task, inputs)
         if not self.cases.timed and not isinstance(self.limits.run_time, RunTimeFixed):

@@ -12,7 +12,7 @@ from pathlib import Path
 from runner.challenge import Challenge, FormatSection
 from runner.confine import Confine
 from runner.dataset import Case
-from runner.errors import UsageError
+from runner.errors import HostFault, UsageError
 from runner.formats.contract import Due, Reading, Role
 from runner.formats.reading import read_output
 from runner.job import Intake, IntakeRefusal, Output
@@ -54,11 +54,13 @@ class Reception:
 
         Raises:
             UsageError: There is no such folder.
+            HostFault: A file could not be read or kept.
         """
-        folder = self.base / submission.predictions
+        # The folder itself is the organisers' to name, by a link as well; inside it no link is followed.
+        folder = (self.base / submission.predictions).resolve()
         for task, case in self._parts(submission):
             known = self._known(submission, task, case)
-            outcome = known or self._taken(submission, task, case, folder)
+            outcome = known or self._taken_or_fault(submission, task, case, folder)
             if known is None:
                 write_value(self.run.outcome(submission.slug, task, case.name), outcome)
             self.observe(
@@ -86,6 +88,16 @@ class Reception:
         path = self.run.outcome(submission.slug, task, case.name)
         outcome = read_value(path, CaseOutcome) if path.is_file() else None
         return outcome if outcome is not None and outcome.digest == HANDED_IN else None
+
+    def _taken_or_fault(self, submission: Submission, task: str, case: Case, folder: Path) -> CaseOutcome:
+        try:
+            return self._taken(submission, task, case, folder)
+        except OSError as error:
+            raise HostFault(
+                f"a handed-in file could not be read or kept: {error.strerror or error}",
+                where=str(error.filename or folder),
+                remedy="make room, or mend the disk, then begin again",
+            ) from error
 
     def _taken(self, submission: Submission, task: str, case: Case, folder: Path) -> CaseOutcome:
         if not folder.is_dir():

@@ -37,10 +37,16 @@ def score_files(request: FilesRequest, observe: Observer) -> Finished:
     """Read, judge, score and rank handed-in files.
 
     Raises:
-        UsageError: A folder is missing, or holds nothing that is due.
+        UsageError: A folder is missing, or holds nothing that is due; or a run is there already.
         ScorerFault: The scorer failed.
     """
     run = RunFolder(root=request.out)
+    if run.record.exists():
+        # What was taken once is not taken again: new files beside old scores would be a trap.
+        raise UsageError(
+            f"{str(request.out)!r} holds a run already",
+            remedy=f"give a new folder with --out; to score what it holds again: proctor score {request.out}",
+        )
     with locked(run), Confine() as confine:
         cases = cases_of_references(confine, request.loaded, request.references)
         teams = teams_of(request.loaded, request.predictions, cases)
@@ -67,6 +73,8 @@ def _counted(number: int, what: str) -> str:
 def teams_of(loaded: LoadedChallenge, folder: Path, cases: tuple[Case, ...]) -> tuple[Submission, ...]:
     """Who handed in: the folder itself where it holds a file that is due, else each folder in it that does.
 
+    A link among those is nobody's: it may lead to the references.
+
     Raises:
         UsageError: Nobody.
     """
@@ -84,7 +92,7 @@ def teams_of(loaded: LoadedChallenge, folder: Path, cases: tuple[Case, ...]) -> 
     found = [
         _team(below)
         for below in sorted(folder.iterdir())
-        if below.is_dir() and any((below / path).exists() for path in due)
+        if below.is_dir() and not below.is_symlink() and any((below / path).exists() for path in due)
     ]
     if not found:
         raise UsageError(

@@ -252,6 +252,18 @@ def test_handed_in_files_that_are_wrong_have_their_verdict(tmp_path: Path) -> No
     assert {case["verdict"] for case in rows["second"]["cases"]} == {"accepted"}
 
 
+def test_files_are_scored_into_a_new_folder_only(tmp_path: Path) -> None:
+    teams = tmp_path / "teams"
+    shutil.copytree(SAMPLE / "predictions", teams / "first")
+    (teams / "second").symlink_to(SAMPLE / "references")  # would be a perfect score
+    asked = ("score", "pitvis2023", "--predictions", teams, "--references", SAMPLE, "--out", tmp_path / "scored")
+    ran = proctor(*asked, "--json")
+    assert ran.code == 0, ran.err
+    assert [row["submission"] for row in json.loads(ran.out)["boards"][0]["rows"]] == ["first"]
+    _told(proctor(*asked), 2, "holds a run already", "give a new folder with --out", "proctor score")
+    assert proctor("score", tmp_path / "scored").code == 0
+
+
 def test_check_of_a_task_that_is_none() -> None:
     ran = proctor("check", "x", "--challenge", "pitvis2023", "--task", "stpes")
     _told(ran, 2, "there is no task 'stpes' in pitvis2023", "steps, instruments, both")

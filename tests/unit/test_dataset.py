@@ -6,6 +6,7 @@ from typing import Any
 
 import av
 import pytest
+from pydantic import ValidationError
 
 from runner.challenge import Challenge
 from runner.dataset import find_cases, frame_names, survey
@@ -165,3 +166,20 @@ def test_a_case_without_length(tmp_path: Path, make_challenge: Callable[..., Cha
     challenge = make_challenge(cases={"inputs": inputs, "references": "references/{case}.csv"})
     (case,) = find_cases(tmp_path, challenge)
     assert (case.name, case.frames, case.media_seconds, case.inputs[0].inside) == ("a", (), 0.0, "{case}.txt")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("{case}", "{case}"), ("{case}", "{case}/right"), ("a/{case}/x", "a/{case}/x/y")]
+)
+def test_inputs_never_lie_in_each_others_place(files: Files, left: str, right: str) -> None:
+    inputs = {
+        "left": {"kind": "frames", "path": "{case}/left", "as": left},
+        "right": {"kind": "frames", "path": "{case}/right", "as": right},
+    }
+    with pytest.raises(ValidationError, match="is that of another input, or holds it"):
+        files(inputs)
+
+
+def test_a_list_never_lies_where_an_input_does(make_challenge: Callable[..., Challenge]) -> None:
+    with pytest.raises(ValidationError, match="lies where an input does"):
+        make_challenge(invocation={"lists": {"{case}/list.txt": "{frame}"}})
