@@ -13,7 +13,13 @@ import typer
 from runner.cli.application import app_for, bare_command
 from runner.errors import HostFault, Interrupted, RunnerError
 
-_DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
+_ROOM = "make room, or mend the disk, then the same again"
+_RIGHTS = "see that this user may read and write there, then the same again"
+_DISK_TROUBLE = {
+    errno.ENOSPC: _ROOM, errno.EDQUOT: _ROOM, errno.EIO: _ROOM, errno.EROFS: _RIGHTS, errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+}  # fmt: skip
+"""What the host, and no bug of ours, is to blame for, and what to do."""
 
 
 def run_cli(arguments: Sequence[str]) -> int:
@@ -37,7 +43,7 @@ def run_cli(arguments: Sequence[str]) -> int:
         fault = HostFault(
             f"a file of this host could not be read or written: {error.strerror}",
             where=str(error.filename or ""),
-            remedy="make room, or mend the disk, then the same again",
+            remedy=_DISK_TROUBLE[error.errno],
         )
         tell_error(fault)
         return fault.exit_code
