@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from runner.cli import boundary
+from runner.errors import HostFault
 
 
 def failing(number: int) -> Callable[[], None]:
@@ -28,7 +29,7 @@ def test_the_hosts_files_are_the_hosts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, remedy: str
 ) -> None:
     monkeypatch.setattr(boundary, "bare_command", lambda _arguments: failing(number))
-    assert boundary.run_cli(["status", "x"]) == boundary.HostFault.exit_code
+    assert boundary.run_cli(["status", "x"]) == HostFault.exit_code
     told = capsys.readouterr().err
     for words in (f"could not be read or written: {os.strerror(number)}", "/data/hidden", remedy):
         assert words in told
