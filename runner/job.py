@@ -13,10 +13,15 @@ EXECUTION_CONTRACT = 2
 
 
 class CutKind(StrEnum):
-    """What a container is shown in place of the full sequence."""
+    """What a container is shown in place of the full sequence.
+
+    ``prefix``: its first frames. ``altered-future``: its first frames, then another case's up to its length. ``clip``:
+    its first frames, where a video is copied without loss first, so that it can be cut anywhere.
+    """
 
     PREFIX = "prefix"
     ALTERED_FUTURE = "altered-future"
+    CLIP = "clip"
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

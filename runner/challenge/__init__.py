@@ -1,7 +1,7 @@
 """What challenge.yaml says, a file a section; data only."""
 
 from runner.challenge.cases import CaseFiles, InputKind, InputRule
-from runner.challenge.causality import CausalityRule, LeakPolicy
+from runner.challenge.causality import AnswersCompared, CausalityMethod, CausalityRule, LeakPolicy
 from runner.challenge.challenge import Challenge, Consequence, Platform, Task
 from runner.challenge.formats import (
     AnswerFormat,
@@ -16,7 +16,7 @@ from runner.challenge.formats import (
     LabelImagesFormat,
     OneArray,
 )
-from runner.challenge.invocation import Invocation, InvocationMode
+from runner.challenge.invocation import FrameWay, Invocation, InvocationMode, Pacing, Stream
 from runner.challenge.limits import Limits, RunTime
 from runner.challenge.privacy import Feedback, Publish
 from runner.challenge.ranking import RankingRule
@@ -24,8 +24,10 @@ from runner.challenge.scoring import MissingCase, Primary
 
 __all__ = [
     "AnswerFormat",
+    "AnswersCompared",
     "ArraysFormat",
     "CaseFiles",
+    "CausalityMethod",
     "CausalityRule",
     "Challenge",
     "ColumnRule",
@@ -35,6 +37,7 @@ __all__ = [
     "FormatSection",
     "FrameScoresFormat",
     "FrameTableFormat",
+    "FrameWay",
     "ImageLabel",
     "IndexRule",
     "InputKind",
@@ -46,10 +49,12 @@ __all__ = [
     "Limits",
     "MissingCase",
     "OneArray",
+    "Pacing",
     "Platform",
     "Primary",
     "Publish",
     "RankingRule",
     "RunTime",
+    "Stream",
     "Task",
 ]

@@ -3,9 +3,10 @@
 import re
 from enum import StrEnum
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, JsonValue, field_validator, model_validator
 
 from runner.challenge.section import Section
+from runner.quantities import Seconds
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _IN_LISTS = ("case", "frame")
@@ -13,10 +14,44 @@ _OURS = re.compile(r"PROCTOR_|NVIDIA_|LD_|CUDA_VISIBLE_DEVICES$")
 
 
 class InvocationMode(StrEnum):
-    """What one container is started for: one case, or all cases of the data set."""
+    """What one container is started for: a case, all cases of the data set, or a case whose frames come one by one."""
 
     CASE = "case"
     DATASET = "dataset"
+    STREAM = "stream"
+
+
+class FrameWay(StrEnum):
+    """How a streamed frame reaches a container: as a file in its input folder, or inside the message."""
+
+    PATH = "path"
+    INLINE = "inline"
+
+
+class Pacing(StrEnum):
+    """When the next frame is released: once the one before is answered, or at the camera's rate."""
+
+    LOCKSTEP = "lockstep"
+    REALTIME = "realtime"
+
+
+class Stream(Section):
+    """How frames are streamed.
+
+    Attributes:
+        frames: The ways that are offered; the container chooses one.
+        pacing: When the next frame is released.
+        answer: Seconds an answer may take; in ``realtime`` a frame's period decides, and this is how long silence is
+            borne.
+        start_up: Seconds until the container must have said hello.
+        before_first: In ``realtime``, where a missed frame holds the answer before it: what is held before the first.
+    """
+
+    frames: tuple[FrameWay, ...] = Field(default=(FrameWay.PATH, FrameWay.INLINE), min_length=1)
+    pacing: Pacing = Pacing.LOCKSTEP
+    answer: Seconds = 10.0
+    start_up: Seconds = 120.0
+    before_first: dict[str, JsonValue] = {}  # noqa: RUF012  pydantic copies it
 
 
 class Invocation(Section):
@@ -31,6 +66,8 @@ class Invocation(Section):
         environment: Variables, beside ``PROCTOR_TASK``, which names the task, or the tasks that share the run.
         input_mount: Folder that holds the inputs, read-only.
         output_mount: Folder the container writes to; empty at the start.
+        stream: How frames are streamed: for mode ``stream``; beside mode ``case`` a submission may choose it by
+            ``profile: stream``.
         lists: Text files written beside the inputs: path below the input folder, and what a line of it is. A path with
             ``{case}`` is a file a case with a line a frame, where the line has ``{frame}``, the frame's name without
             its extension; one without is a single file with a line a case, or a line for each frame of each.
@@ -43,6 +80,7 @@ class Invocation(Section):
     input_mount: str = Field(default="/data/inputs", pattern=r"^/[A-Za-z0-9_./-]+$")
     output_mount: str = Field(default="/data/outputs", pattern=r"^/[A-Za-z0-9_./-]+$")
     lists: dict[str, str] = {}  # noqa: RUF012
+    stream: Stream | None = None
 
     @field_validator("environment")
     @classmethod
