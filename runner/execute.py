@@ -16,6 +16,8 @@ from pathlib import Path
 from runner.budget import Budget, Usage
 from runner.cleaner import Cleaner
 from runner.clock import Clock
+from runner.conducting import Conducting, Seen
+from runner.due_tree import DueTree
 from runner.engine import (
     ContainerSpec,
     Engine,
@@ -31,7 +33,7 @@ from runner.gpu.energy import EnergyZone
 from runner.gpu.pool import GpuPool
 from runner.gpu.sampling import Consumption, Watch
 from runner.inputs import CaseView, lay_out
-from runner.job import Intake, Job, JobResult, StartRefusal
+from runner.job import Intake, Job, JobResult, KillReason, StartRefusal
 from runner.lease import Leases
 from runner.outputs import OutputPlace, Wanted, loop_place, volume_place
 from runner.own_tree import OwnTree
@@ -39,6 +41,7 @@ from runner.ownership import LABEL_OWNER, LABEL_RUN, NAME_PREFIX, Owner
 from runner.policy import STRICT, Policy
 from runner.processors import ProcessorPool
 from runner.sandbox import Seat, container_spec, unkept
+from runner.streaming.source import streamed_inputs
 from runner.watched import watched_place
 from runner.workspace import Workspace, neutral_name
 
@@ -159,14 +162,10 @@ def _run(
         desk = stack.enter_context(bench.workspace.desk())
         names, mounted_name = {case: neutral_name() for case in job.cases}, neutral_name()
         name = names[job.cases[0]]
-        view_folder = desk / neutral_name()
-        lay_out(
-            view_folder, {names[case]: views[case] for case in job.cases}, inputs=tuple(job.places), cut=job.cut,
-            lists=job.lists,
-        )  # fmt: skip
+        seen = _lay_out(desk, job, views, names)
         place = stack.enter_context(_place(bench, desk, mounted_name, job.budget, uid=uid, gid=gid))
         seat = Seat(
-            name=NAME_PREFIX + neutral_name(), labels=bench.labels, uid=uid, gid=gid, view=view_folder,
+            name=NAME_PREFIX + neutral_name(), labels=bench.labels, uid=uid, gid=gid, view=seen.view,
             input_name=name, output=place.mounted, gpus=tuple(gpu.uuid for gpu in gpus),
             gpu_access=bench.gpus.access if bench.gpus else GpuAccess.AUTO, seccomp=bench.seccomp,
             cpuset=cpuset,
@@ -174,11 +173,32 @@ def _run(
         spec = container_spec(policy=bench.policy, job=job, image=image, seat=seat)
         # By name: where the answer to create is lost, the container may be there all the same.
         stack.callback(_put_away, bench, functools.partial(bench.engine.remove, spec.name))
-        result = _run_container(bench, spec, job, place, gpus, names=names, attempt=attempt, folder=folder)
+        stream = None
+        if job.stream is not None:
+            stream = functools.partial(
+                Conducting, job, views[job.case], seen, clock=bench.clock, predictions=folder / "predictions"
+            )
+        result = _run_container(
+            bench, spec, job, place, gpus, names=names, attempt=attempt, folder=folder, stream=stream
+        )
         alone = not bench.leases.taken_since(began_ns, but=(uid_name, *processors))
         if bench.cleaner is not None:
             bench.cleaner.later(stack.pop_all().close)
         return replace(result, usage=replace(result.usage, alone=alone), neutral_name=name)
+
+
+def _lay_out(desk: Path, job: Job, views: Mapping[str, CaseView], names: Mapping[str, str]) -> Seen:
+    """Write what a job is shown from the start: of a streamed case nothing that has frames."""
+    seen = Seen(view=desk / neutral_name(), staging=desk / neutral_name(), name=names[job.cases[0]])
+    shown = {names[case]: views[case] for case in job.cases}
+    if job.stream is None:
+        lay_out(seen.view, shown, inputs=tuple(job.places), lists=job.lists)
+        return seen
+    streamed = streamed_inputs(views[job.case].case, tuple(job.places))
+    lay_out(seen.view, shown, inputs=[name for name in job.places if name not in {one.name for one in streamed}])
+    seen.view.chmod(0o755)  # frames are put there, and it is mounted read-only all the same
+    seen.staging.mkdir()
+    return seen
 
 
 def _put_away(bench: Bench, action: Callable[[], None]) -> None:
@@ -268,8 +288,10 @@ def _run_container(
     names: Mapping[str, str],
     attempt: int,
     folder: Path,
+    stream: Callable[..., Conducting] | None = None,
 ) -> JobResult:
     with contextlib.ExitStack() as stack:
+        conducting: Conducting | None = None
         try:
             container = bench.engine.create(spec)
             _require_limits(bench.engine, container, spec)
@@ -283,34 +305,53 @@ def _run_container(
             if tree is not None:
                 stack.enter_context(tree.watching(kill))
             watch = stack.enter_context(_watching(bench, gpus, container))
+            if stream is not None:
+                attached = stack.enter_context(contextlib.closing(bench.engine.attach(container)))
+                conducting = stack.enter_context(contextlib.closing(stream(attached=attached, kill=kill)))
             asked = bench.clock.now()
             bench.engine.start(container)
+            if conducting is not None:
+                conducting.begin()
         except EngineRefusal as refusal:
             return _refused(job, attempt, refusal)
 
-        def exceeded() -> bool:
-            return place.overshoot() is not None or (tree is not None and tree.exceeded() > 0)
+        def over() -> KillReason | None:
+            exceeded = place.overshoot() is not None or (tree is not None and tree.exceeded() > 0)
+            if exceeded:
+                return KillReason.OUTPUT
+            return conducting.over() if conducting is not None else None
 
-        ended = follow(
-            bench.engine, bench.clock, container, job.budget, asked=asked, exceeded=exceeded, stop=bench.stop
-        )
+        ended = follow(bench.engine, bench.clock, container, _followed(job), asked=asked, over=over, stop=bench.stop)
         used = _consumption(bench, watch)
-    truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
-    intake, *further = _take(job, place, names, folder / "predictions")
+        conducted = conducting.settle() if conducting is not None else None
+    if conducted is None:
+        truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
+        intake, *further = _take(job, place, names, folder / "predictions")
+    else:
+        truncated = conducted.keep(folder)
+        intake, *further = conducted.intakes
     return JobResult(
         job=job.name,
         digest=job.digest,
         attempt=attempt,
         exit=ended.exit,
         killed=ended.killed,
-        usage=_usage(ended, (intake, *further), used),
+        usage=_usage(ended, (intake, *further), used, uncounted=conducted.uncounted if conducted is not None else 0.0),
         intake=intake,
         further=tuple(further),
         log_truncated=truncated,
         notes=ended.notes,
         overshoot=place.overshoot(),
         tree_bytes=tree.settle() if tree is not None else 0,
+        stream=conducted.facts if conducted is not None else None,
     )
+
+
+def _followed(job: Job) -> Budget:
+    """The budget by which a container is followed; one that is streamed to has its own clock, which is never later."""
+    if job.stream is None:
+        return job.budget
+    return replace(job.budget, run_time=job.stream.rule.start_up + job.budget.run_time)
 
 
 def _require_limits(engine: Engine, container: str, spec: ContainerSpec) -> None:
@@ -324,15 +365,18 @@ def _require_limits(engine: Engine, container: str, spec: ContainerSpec) -> None
 def _take(job: Job, place: OutputPlace, names: Mapping[str, str], predictions: Path) -> list[Intake]:
     """Take every output out, and no more of all together than the place may hold."""
     files = [output.path.replace("{case}", names[output.case]) for output in job.outputs]
+    due = DueTree((file, output.names) for output, file in zip(job.outputs, files, strict=True))
     taken: list[Intake] = []
     left = job.budget.output_bytes
     for output, file in zip(job.outputs, files, strict=True):
         target = predictions / output.kept
         target.parent.mkdir(parents=True, exist_ok=True)
-        wanted = Wanted(path=file, files=output.names, siblings=_siblings(file, files), most=left)
+        wanted = Wanted(
+            path=file, files=output.names, siblings=_siblings(file, files), most=left, due=None if taken else due
+        )
         taken.append(place.take(wanted, target))
         left -= taken[-1].size
-    return taken
+    return [replace(one, stray=taken[0].stray) for one in taken]
 
 
 def _siblings(file: str, files: Sequence[str]) -> frozenset[str]:
@@ -344,10 +388,10 @@ def _siblings(file: str, files: Sequence[str]) -> frozenset[str]:
     )
 
 
-def _usage(ended: Ended, intakes: Sequence[Intake], used: Consumption) -> Usage:
+def _usage(ended: Ended, intakes: Sequence[Intake], used: Consumption, *, uncounted: float) -> Usage:
     return Usage(
-        engine_seconds=ended.exit.seconds,
-        monotonic_seconds=ended.monotonic_seconds,
+        engine_seconds=max(0.0, ended.exit.seconds - uncounted),
+        monotonic_seconds=max(0.0, ended.monotonic_seconds - uncounted),
         output_bytes=sum(intake.size for intake in intakes),
         alone=True,
         gpus=used.gpus,

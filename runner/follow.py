@@ -105,10 +105,20 @@ def follow(
     budget: Budget,
     *,
     asked: float,
-    exceeded: Callable[[], bool],
+    over: Callable[[], KillReason | None],
     stop: threading.Event,
 ) -> Ended:
-    """Look at a container that was started since ``asked`` until it has ended, killing it when its time is over."""
+    """Look at a container that was started since ``asked`` until it has ended, killing it when its time is over.
+
+    Args:
+        engine: Where it runs.
+        clock: What durations are measured with.
+        container: Its ID.
+        budget: Says when its time is over.
+        asked: When the engine was asked to start it.
+        over: Why it is to be killed, or is being killed by whoever watches it; None: it is not.
+        stop: Set when the user asked us to stop.
+    """
     began = clock.now()
     wall = _wall() - began
     gap = _Gap()
@@ -119,16 +129,16 @@ def follow(
         facts = _look(engine, container, clock, gap)
         elapsed = clock.now() - began
         if facts is not None and facts.exit is not None and facts.state in ("exited", "dead"):
-            if exceeded() and facts.exit.code == _BY_US:
-                killed = KillReason.OUTPUT
-            else:
+            killed = over() if facts.exit.code == _BY_US else None
+            if killed is None:
                 _check_restart(engine, clock, facts.exit)  # takes seconds that are nobody's run time
             break
         if facts is not None and stop.is_set():
             _kill(engine, clock, container, facts, gap)
             raise Interrupted("stopped while a container ran", remedy="go on with: proctor resume RUN")
-        if facts is not None and (elapsed >= budget.kill_at or exceeded()):
-            killed = KillReason.OUTPUT if exceeded() else KillReason.TIME
+        reason = over()
+        if facts is not None and (elapsed >= budget.kill_at or reason is not None):
+            killed = reason or KillReason.TIME
             facts = _kill(engine, clock, container, facts, gap)
             elapsed = clock.now() - began
             break

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from runner.budget import Budget, Usage
+from runner.challenge import Stream
+from runner.challenge.formats.registry import AnyFormat
 from runner.engine import Exit
 from runner.tally import Tally
 
@@ -37,6 +39,13 @@ class Cut:
     frames: int
     kind: CutKind = CutKind.PREFIX
     repeat: int = 0
+
+
+def frames_of(frames: int, cut: Cut | None, *, length: int | None = None) -> int:
+    """How many frames a view of a case of ``frames`` frames shows; an altered future may end after ``length``."""
+    if cut is None:
+        return frames
+    return min(frames, (length or frames) if cut.kind is CutKind.ALTERED_FUTURE else cut.frames)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +91,25 @@ class Output:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Streaming:
+    """How a case is streamed to a container, and what its answers are made into.
+
+    Attributes:
+        rule: How frames are released.
+        fps: Frames a second of the case's camera.
+        formats: Of the tasks that share the run, by task.
+    """
+
+    rule: Stream
+    fps: float
+    formats: Mapping[str, AnyFormat]
+
+    def of(self, output: Output) -> Mapping[str, AnyFormat]:
+        """The formats of the tasks that an output is for."""
+        return {task: rule for task, rule in self.formats.items() if rule.file.replace("{task}", task) == output.file}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """One container run.
 
@@ -90,7 +118,7 @@ class Job:
         task: Name of the task below which its attempts are kept.
         case: Real name of the case below which they are kept; stays on our side.
         name: ``full``, ``repeat-1``, ``cut-0123``, …; unique in its case.
-        cut: The view, None for the full sequence.
+        cuts: Where its cases end or turn, by real name; a case that is not there is shown whole.
         frames: Frames shown, of all its cases.
         image_id: ``sha256:…``; never a tag.
         command: In place of the image's own entry point; empty: the image's own.
@@ -106,13 +134,14 @@ class Job:
             the run.
         budget: What it may use.
         digest: Hash of everything that could change its result.
+        stream: How its frames are streamed; None: they lie there when it is started.
     """
 
     submission: str
     task: str
     case: str
     name: str
-    cut: Cut | None
+    cuts: Mapping[str, Cut] = field(default_factory=dict)
     frames: int
     image_id: str
     command: tuple[str, ...] = ()
@@ -127,6 +156,7 @@ class Job:
     outputs: tuple[Output, ...]
     budget: Budget
     digest: str
+    stream: Streaming | None = None
 
     def of(self, place: int) -> "Job":
         """The job as far as one of its outputs goes: what is judged."""
@@ -144,6 +174,7 @@ class KillReason(StrEnum):
 
     TIME = "time"
     OUTPUT = "output"
+    PROTOCOL = "protocol"
     STOPPED = "stopped"
 
 
@@ -192,6 +223,8 @@ class Intake:
         other_entries: How many other entries the output folder held, at its top.
         full: The output's file system was full, by bytes or by files.
         other_names: What kinds of names those other entries have, each once, sorted.
+        stray: How many files and folders the whole output held, at any depth, that are due for no task and no case of
+            the run; a folder counts once, with all in it. No more than some thousands are counted.
     """
 
     file: str
@@ -201,6 +234,50 @@ class Intake:
     other_entries: int = 0
     full: bool = False
     other_names: tuple[NameKind, ...] = ()
+    stray: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamFacts:
+    """What came of a streamed case; times in seconds, latencies as ``streaming.timing`` measures them.
+
+    Attributes:
+        breach: How it broke the protocol, a word of ``streaming.protocol``; empty where it did not.
+        sentence: Ours about the breach.
+        released: Frames it was given.
+        answered: Of them, those that were answered, in time or late.
+        missed: With ``realtime``: those that were not answered before the next was released.
+        over_period: Those that took longer than the camera's period.
+        period: Seconds between two frames of the camera.
+        start_up: Until it said hello; None where it did not.
+        first_frame: Latency of the first frame; this and the following are None where no frame was answered.
+        mean: Of all latencies.
+        p50: Median.
+        p95: 95th percentile.
+        p99: 99th percentile.
+        longest: The greatest.
+        online_compatible: It keeps up with the camera.
+        counts: Frames by latency, between the edges of ``streaming.timing``.
+        way: How it wanted its images; empty where it did not say.
+    """
+
+    breach: str = ""
+    sentence: str = ""
+    released: int = 0
+    answered: int = 0
+    missed: int = 0
+    over_period: int = 0
+    period: float = 0.0
+    start_up: float | None = None
+    first_frame: float | None = None
+    mean: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    longest: float | None = None
+    online_compatible: bool = False
+    counts: tuple[int, ...] = ()
+    way: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +300,7 @@ class JobResult:
         tree_bytes: What it was seen to write to its own tree, where that is more than it may; else 0.
         overshoot: The most that an output which is only watched was seen to hold, where that is more than it may.
         start_fault: Why its program would never be started, as far as the preflight foresaw; empty where it did not.
+        stream: What came of the stream; None where nothing was streamed.
     """
 
     job: str
@@ -240,6 +318,7 @@ class JobResult:
     overshoot: Tally | None = None
     tree_bytes: int = 0
     start_fault: str = ""
+    stream: StreamFacts | None = None
 
     def of(self, place: int) -> "JobResult":
         """The result as far as one of the job's outputs goes."""

@@ -1,7 +1,9 @@
 """One final verdict per case, from facts only. Pure.
 
 What decides, in this order: the engine's refusal, the clock, the memory flag, the exit code, the files that were
-taken out after the container was dead, what the format says of them. No text a participant wrote takes part.
+taken out after the container was dead, what the format says of them. No text a participant wrote takes part. Where
+frames are streamed, the first breach of the protocol comes between the limits and the files: it is a word of a closed
+list with a sentence of ours.
 """
 
 import signal
@@ -10,8 +12,9 @@ from dataclasses import dataclass
 from runner.budget import clocks_disagree, judged_seconds
 from runner.engine import Exit
 from runner.formats.contract import Problem, Reading
-from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason
+from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason, StreamFacts
 from runner.quantities import show_bytes
+from runner.streaming.protocol import Breach
 from runner.tally import DEEPEST, Tally
 from runner.verdict import Verdict, VerdictWord
 
@@ -20,6 +23,8 @@ _CHILD_KILLED = "a child process was killed for using more than the {memory} of 
 _OUT_OF_MEMORY_CODE = 137
 _FILE_SIZE_CODE = 153
 _NEVER_STARTED = (126, 127)
+_TOO_SLOW = frozenset({Breach.SILENT, Breach.NOT_READING, Breach.LATE_HELLO})
+"""Breaches that are nothing but a deadline that was not kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +74,10 @@ def _notes(result: JobResult) -> tuple[str, ...]:
             f"the engine's clock says {result.usage.engine_seconds:.1f} s and the monotonic clock "
             f"{result.usage.monotonic_seconds:.1f} s: the clock was set while the job ran, the monotonic one counts"
         )
+    if result.stream is not None and result.stream.missed and not result.stream.breach and result.killed is None:
+        missed, released = result.stream.missed, result.stream.released
+        late = f"{missed} of {released} frames {_were(missed)} answered too late or not at all"
+        notes.append(f"{late}: what was answered before is held")
     return tuple(notes)
 
 
@@ -88,11 +97,36 @@ def _died(job: Job, result: JobResult) -> tuple[VerdictWord, str] | None:
         how = "was stopped" if result.killed is KillReason.OUTPUT else "ended"
         sentence = f"{_apart(result.tree_bytes, job.budget.tmp)} allowed were written to the container's own tree"
         return VerdictWord.TOO_MUCH_OUTPUT, f"{sentence} before it {how}; the tree is only watched"
+    if (found := _broke_protocol(result, result.exit)) is not None:
+        return found
     return None if result.exit.code == 0 else _ended_badly(job, result, result.exit)
 
 
+def _broke_protocol(result: JobResult, ended: Exit) -> tuple[VerdictWord, str] | None:
+    """The verdict on a stream that did not come to its end; None where it did, or where the program failed first."""
+    stream = result.stream
+    if stream is None or not stream.breach or (ended.code != 0 and result.killed is not KillReason.PROTOCOL):
+        return None
+    breach = Breach(stream.breach)
+    if breach is Breach.EXITED and result.killed is None:
+        return VerdictWord.CRASHED, f"the program ended with {_exit_words(ended.code)}{_reached(stream)}"
+    return VerdictWord.TIMED_OUT if breach in _TOO_SLOW else VerdictWord.BROKE_PROTOCOL, stream.sentence
+
+
+def _reached(stream: StreamFacts) -> str:
+    """How far a stream came that the program left, as the end of a sentence."""
+    if stream.start_up is None:
+        return " before it said hello"
+    return f" before the case was over; {stream.answered} of its frames {_were(stream.answered)} answered"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
 def _died_of_memory(result: JobResult, ended: Exit) -> bool:
-    return ended.oom_killed and ended.code != 0 and result.killed is not KillReason.OUTPUT
+    ours = (KillReason.OUTPUT, KillReason.PROTOCOL)
+    return ended.oom_killed and ended.code != 0 and result.killed not in ours
 
 
 def _overshoot_sentence(job: Job, result: JobResult, found: Tally) -> str:
@@ -128,6 +162,9 @@ def _ended_badly(job: Job, result: JobResult, ended: Exit) -> tuple[VerdictWord,
         return VerdictWord.TOO_MUCH_OUTPUT, sentence
     if code in _NEVER_STARTED and result.start_fault and _wrote_nothing(result):
         return VerdictWord.BAD_IMAGE, f"{result.start_fault}; the container ended with {_exit_words(code)}"
+    stream = result.stream
+    if stream is not None and stream.breach:
+        return VerdictWord.CRASHED, f"the program ended with {_exit_words(code)}{_reached(stream)}"
     return VerdictWord.CRASHED, f"the program ended with {_exit_words(code)} after {judged_seconds(result.usage):.1f} s"
 
 
@@ -238,6 +275,8 @@ def judge_run(job: Job, result: JobResult, reading: Reading | None, *, public: b
     if found is not None:
         word, sentence = found
         return Verdict(word=word, sentence=sentence, notes=notes)
+    if reading is not None:
+        notes = (*notes, *reading.notes)
     if oom:
         notes = (*notes, "a child process was killed for memory; the output is complete and valid all the same")
     ran = show_run_time(judged_seconds(result.usage), job.budget.run_time)

@@ -6,6 +6,7 @@ link and the expected name is taken, by handle, up to its cap.
 
 import contextlib
 import functools
+import itertools
 import os
 import shutil
 import stat
@@ -17,6 +18,7 @@ from typing import Protocol
 
 from runner import mounts
 from runner.budget import Budget
+from runner.due_tree import DueTree
 from runner.engine import ContainerSpec, Engine, FileKind, VolumeMount, VolumeSpec
 from runner.errors import HostFault
 from runner.job import Intake, IntakeRefusal, NameKind
@@ -78,12 +80,14 @@ class Wanted:
             format says what is missing.
         siblings: What else is expected at the top of the output, or beside the file; it counts for nothing.
         most: Bytes that may be taken; None: as many as the output may hold.
+        due: All that is due in the output, for whichever task and case: what else is there is counted. None: it is not.
     """
 
     path: str
     files: tuple[str, ...] = ()
     siblings: frozenset[str] = frozenset()
     most: int | None = None
+    due: DueTree | None = None
 
     @property
     def parent(self) -> str:
@@ -164,13 +168,15 @@ def take_file(folder: Path, wanted: Wanted, target: Path, *, cap: int, full: boo
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         device = os.fstat(root).st_dev
+        stray = _count_stray(root, wanted.due, device=device) if wanted.due is not None else 0
         with contextlib.ExitStack() as stack:
             try:
                 above = _descend(root, wanted.parent, device=device, stack=stack)
             except _NoFolderError as error:
-                refuse = _Refusing(wanted.path, others=_look_around(root, replace(wanted, path=error.name)), full=full)
+                others = _look_around(root, replace(wanted, path=error.name))
+                refuse = _Refusing(wanted.path, others=others, stray=stray, full=full)
                 return refuse(error.refusal, error.detail)
-            refuse = _Refusing(wanted.path, others=_look_around(above, wanted), full=full)
+            refuse = _Refusing(wanted.path, others=_look_around(above, wanted), stray=stray, full=full)
             if wanted.files:
                 return _take_files(above, wanted, target, cap=cap, device=device, refuse=refuse)
             return _take_one(above, wanted.name, target, cap=cap, device=device, refuse=refuse)
@@ -184,6 +190,19 @@ class _NoFolderError(Exception):
     def __init__(self, name: str, refusal: IntakeRefusal, detail: str = "") -> None:
         super().__init__(name)
         self.name, self.refusal, self.detail = name, refusal, detail
+
+
+def _count_stray(root: int, due: DueTree, *, device: int) -> int:
+    """How many entries are not due; folders that are not are not looked into."""
+    count = 0
+    for folder in ("", *due.folders):
+        with contextlib.ExitStack() as stack, contextlib.suppress(_NoFolderError):
+            here = _descend(root, folder, device=device, stack=stack)
+            start = f"{folder}/" if folder else ""
+            with os.scandir(here) as entries:
+                strays = (entry for entry in entries if due.is_stray(f"{start}{entry.name}"))
+                count += sum(1 for _ in itertools.islice(strays, _MAX_ENTRIES - count))
+    return count
 
 
 def _descend(root: int, path: str, *, device: int, stack: contextlib.ExitStack) -> int:
@@ -240,8 +259,8 @@ def _take_files(above: int, wanted: Wanted, target: Path, *, cap: int, device: i
 class _Refusing:
     """Makes the intake of a file that is refused, or taken."""
 
-    def __init__(self, file: str, *, others: _Others, full: bool) -> None:
-        self._intake = Intake(file=file, other_entries=others.count, other_names=others.kinds, full=full)
+    def __init__(self, file: str, *, others: _Others, stray: int, full: bool) -> None:
+        self._intake = Intake(file=file, other_entries=others.count, other_names=others.kinds, full=full, stray=stray)
 
     def __call__(self, refusal: IntakeRefusal, detail: str = "") -> Intake:
         return replace(self._intake, refusal=refusal, detail=detail)
@@ -398,6 +417,7 @@ class _TakingFromTar:
         if wanted.files:
             self._ways.add(wanted.path)
         self._others = _Others(wanted.name, wanted.siblings)
+        self._stray = 0
         self._size = 0
         self._seen: set[str] = set()
         self._refused: Intake | None = None
@@ -428,10 +448,12 @@ class _TakingFromTar:
             self._forget()
         # The stream tells of every entry, at whatever depth; those on the way to what is expected are no others.
         others = count - len(self._seen) - self._on_the_way
-        return replace(found, other_entries=others, full=full, other_names=self._others.kinds)
+        stray = min(self._stray, _MAX_ENTRIES)
+        return replace(found, other_entries=others, full=full, other_names=self._others.kinds, stray=stray)
 
     def _meet(self, tar: tarfile.TarFile, member: tarfile.TarInfo, inside: str) -> None:
         above, _, name = inside.rpartition("/")
+        self._stray += self._wanted.due is not None and self._wanted.due.is_stray(inside)
         if above == self._wanted.parent or (above == "" and name not in self._ways):
             self._others.add(name, folder=member.isdir())
             self._on_the_way += name in self._wanted.siblings

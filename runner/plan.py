@@ -7,16 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from pydantic import TypeAdapter
+
 from runner.budget import Budget
-from runner.challenge import Challenge, Invocation, InvocationMode, Limits, Task
+from runner.challenge import Challenge, Invocation, InvocationMode, Limits, Pacing, Stream, Task
 from runner.dataset import Case
-from runner.job import EXECUTION_CONTRACT, Cut, CutKind, Job, Output
+from runner.job import EXECUTION_CONTRACT, Cut, CutKind, Job, Output, Streaming, frames_of
 from runner.policy import STRICT, Policy, facts_of
 from runner.quantities import show_bytes, show_seconds
 from runner.settings import Ceiling
-from runner.submissions import Submission, slug_of
+from runner.submissions import Profile, Submission, slug_of
 
-_SHORT = {CutKind.PREFIX: "cut", CutKind.ALTERED_FUTURE: "altered"}
+_STREAMING = TypeAdapter(Streaming)
+_SHORT = {CutKind.PREFIX: "cut", CutKind.ALTERED_FUTURE: "altered", CutKind.CLIP: "clip"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,11 +95,20 @@ def show_limit(name: str, value: float) -> str:
     return f"{value:g}" if name in ("cpus", "pids") else show_bytes(int(value))
 
 
-def job_name(cut: Cut | None, *, repeat: int = 0) -> str:
-    """``full``, ``repeat-1``, ``cut-0123``, ``cut-0123-1``, ``altered-0123``."""
+def job_name(cut: Cut | None, *, repeat: int = 0, alone: bool = False, every: bool = False) -> str:
+    """``full``, ``repeat-1``, ``cut-0123``, ``cut-0123-1``, ``altered-0123``, ``clip-0300``, ``alone``, ``cut-run``.
+
+    Args:
+        cut: The view; None: the full sequence.
+        repeat: Of the full sequence; a cut has its own.
+        alone: A data set of one case, where the ordinary run has all of them.
+        every: Each case of a data set is cut, at a place of its own.
+    """
     if cut is None:
+        if alone:
+            return f"alone-{repeat}" if repeat else "alone"
         return f"repeat-{repeat}" if repeat else "full"
-    name = f"{_SHORT[cut.kind]}-{cut.frames:04d}"
+    name = f"{_SHORT[cut.kind]}-{'run' if every else f'{cut.frames:04d}'}"
     return f"{name}-{cut.repeat}" if cut.repeat else name
 
 
@@ -114,20 +126,32 @@ class Shared:
         inputs: Names of the inputs it is shown, in the order of ``cases.inputs``.
         inputs_from: Earlier tasks whose predictions it is shown.
         files: By task, where its prediction is written.
+        stream: How its frames are streamed; None: they lie there when it is started.
     """
 
     names: tuple[str, ...]
     inputs: tuple[str, ...]
     inputs_from: tuple[str, ...] = ()
     files: Mapping[str, str]
+    stream: Stream | None = None
 
 
-def shared_runs(challenge: Challenge, tasks: Sequence[str]) -> tuple[Shared, ...]:
+def streamed(challenge: Challenge, profile: Profile) -> Stream | None:
+    """How frames are streamed to a submission that chose a profile; None: they are not."""
+    invocation = challenge.invocation
+    chosen = invocation.mode is InvocationMode.STREAM or profile is Profile.STREAM
+    return invocation.stream if chosen else None
+
+
+def shared_runs(
+    challenge: Challenge, tasks: Sequence[str], *, profile: Profile = Profile.DEFAULT
+) -> tuple[Shared, ...]:
     """Group the tasks a submission enters by what a container meets; their order is kept.
 
     Args:
         challenge: The challenge.
         tasks: Names of some of its tasks.
+        profile: How the submission's container is run.
     """
     groups: dict[tuple[object, ...], list[str]] = {}
     for name in challenge.tasks:
@@ -135,14 +159,15 @@ def shared_runs(challenge: Challenge, tasks: Sequence[str]) -> tuple[Shared, ...
             task = challenge.tasks[name]
             apart = name if task.inputs_from or _tells_task(challenge.invocation, task) else ""
             groups.setdefault((_inputs(challenge, task), task.inputs_from, apart), []).append(name)
-    return tuple(_shared(challenge, names) for names in groups.values())
+    stream = streamed(challenge, profile)
+    return tuple(_shared(challenge, names, stream) for names in groups.values())
 
 
-def _shared(challenge: Challenge, names: Sequence[str]) -> Shared:
+def _shared(challenge: Challenge, names: Sequence[str], stream: Stream | None) -> Shared:
     first = challenge.tasks[names[0]]
     return Shared(
         names=tuple(names), inputs=_inputs(challenge, first), inputs_from=first.inputs_from,
-        files={name: challenge.tasks[name].format.file.replace("{task}", name) for name in names},
+        files={name: challenge.tasks[name].format.file.replace("{task}", name) for name in names}, stream=stream,
     )  # fmt: skip
 
 
@@ -163,12 +188,21 @@ class Shown:
         inputs: Hash of its inputs.
         donor: Hash of the inputs of the case whose frames an altered future shows.
         earlier: Hash of the earlier predictions it is shown.
+        cut: Where it ends or turns; None: nowhere.
+        length: How long an altered future is, where that is less than the case.
     """
 
     case: Case
     inputs: str
     donor: str = ""
     earlier: str = ""
+    cut: Cut | None = None
+    length: int | None = None
+
+    @property
+    def frames(self) -> int:
+        """How many frames are shown."""
+        return frames_of(len(self.case.frames), self.cut, length=self.length)
 
 
 DATA_SET = "data set"
@@ -184,8 +218,8 @@ def plan_job(
     image_id: str,
     budget: Budget,
     policy: Policy = STRICT,
-    cut: Cut | None = None,
     repeat: int = 0,
+    below: str = "",
 ) -> Job:
     """Describe one container run; its digest is the hash of everything that could change its result.
 
@@ -197,44 +231,75 @@ def plan_job(
         image_id: The pinned image.
         budget: That of the full sequence, also for a cut.
         policy: What the container is held to.
-        cut: The view; None: the full sequence.
         repeat: 0 for the run that is judged, 1, 2, … for its repetitions.
+        below: In mode ``dataset``: name of the case that the run is about, and below which it is kept; empty: it is
+            about all of them.
     """
-    name = job_name(cut, repeat=repeat)
     invocation, rules = challenge.invocation, challenge.cases.rules
-    whole = invocation.mode is InvocationMode.DATASET
-    outputs = _outputs(shared, shown, cut, apart=whole)
+    whole = invocation.mode is InvocationMode.DATASET and shared.stream is None
+    stream = _streaming(challenge, shared)
+    budget = _paced(budget, shared.stream, shown)
+    cuts = {one.case.name: one.cut for one in shown if one.cut is not None}
+    cut = cuts.get(below) if below else next(iter(cuts.values()), None)
+    name = job_name(cut, repeat=repeat, alone=bool(whole and below), every=whole and not below)
+    outputs = _outputs(shared, shown, apart=whole)
     places = {one: rules[one].inside for one in shared.inputs}
     told = ",".join(shared.names)
     facts = {
         "contract": EXECUTION_CONTRACT,
         "image": image_id,
-        "invocation": invocation.model_dump(mode="json"),
+        "invocation": invocation.model_dump(mode="json", exclude={"stream"}),
         "told": told,
         "places": places,
         "outputs": [(output.file, output.apart) for output in outputs],
         "budget": dataclasses.asdict(budget),
         "policy": facts_of(policy),
-        "shown": [(one.inputs, one.donor, one.earlier) for one in shown],
-        "cut": dataclasses.asdict(cut) if cut else None,
+        "shown": [(one.inputs, one.donor, one.earlier, *((one.length,) if one.length else ())) for one in shown],
+        "cut": _cut_facts(shown),
         "repeat": repeat,
+        **({"stream": _STREAMING.dump_python(stream, mode="json")} if stream is not None else {}),
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     return Job(
-        submission=submission, task=shared.names[0], name=name, cut=cut, image_id=image_id,
-        case=DATA_SET if whole else shown[0].case.name,
-        frames=sum(_frames_shown(one.case, cut) for one in shown), command=invocation.command,
+        submission=submission, task=shared.names[0], name=name, cuts=cuts, image_id=image_id,
+        case=below or (DATA_SET if whole else shown[0].case.name),
+        frames=sum(one.frames for one in shown), command=invocation.command,
         arguments=invocation.args, environment=invocation.environment, told=told, places=places, whole=whole,
-        lists=invocation.lists, input_mount=invocation.input_mount, output_mount=invocation.output_mount,
-        outputs=outputs, budget=budget, digest=digest,
+        lists={} if stream is not None else invocation.lists, input_mount=invocation.input_mount,
+        output_mount=invocation.output_mount, outputs=outputs, budget=budget, digest=digest, stream=stream,
     )  # fmt: skip
 
 
-def _outputs(shared: Shared, shown: Sequence[Shown], cut: Cut | None, *, apart: bool) -> tuple[Output, ...]:
+def _streaming(challenge: Challenge, shared: Shared) -> Streaming | None:
+    if shared.stream is None:
+        return None
+    fps = challenge.cases.fps
+    assert fps is not None, "challenge.yaml has it where an input has frames"
+    formats = {name: challenge.tasks[name].format for name in shared.names}
+    return Streaming(rule=shared.stream, fps=fps, formats=formats)
+
+
+def _paced(budget: Budget, stream: Stream | None, shown: Sequence[Shown]) -> Budget:
+    """At the camera's pace a case takes as long as it is, however fast a method may be."""
+    if stream is None or stream.pacing is not Pacing.REALTIME:
+        return budget
+    media = sum(one.case.media_seconds for one in shown)
+    return dataclasses.replace(budget, run_time=max(budget.run_time, media + stream.answer))
+
+
+def _cut_facts(shown: Sequence[Shown]) -> object:
+    """The cut of the only case, or a list with one for each; None where nothing is cut."""
+    cuts = [dataclasses.asdict(one.cut) if one.cut else None for one in shown]
+    if len(cuts) == 1 or not any(cuts):
+        return cuts[0]
+    return cuts
+
+
+def _outputs(shared: Shared, shown: Sequence[Shown], *, apart: bool) -> tuple[Output, ...]:
     outputs = []
     for one in shown:
         for file in dict.fromkeys(shared.files.values()):
-            frames = _frames_shown(one.case, cut)
+            frames = one.frames
             stems = one.case.stems[:frames] if "{frame}" in file else ()
             outputs.append(
                 Output(
@@ -246,8 +311,3 @@ def _outputs(shared: Shared, shown: Sequence[Shown], cut: Cut | None, *, apart: 
                 )
             )
     return tuple(outputs)
-
-
-def _frames_shown(case: Case, cut: Cut | None) -> int:
-    prefix = cut is not None and cut.kind is CutKind.PREFIX
-    return min(cut.frames, len(case.frames)) if prefix and cut is not None else len(case.frames)

@@ -77,7 +77,7 @@ def ask(
     (inputs / _MARKER).write_text(marker, encoding="ascii")
     case = frames_case("probe", inputs, (_MARKER,), fps=1.0, references={})
     job = Job(
-        submission="probe", task="probe", case="probe", name="full", cut=None, frames=1, image_id=helper.id,
+        submission="probe", task="probe", case="probe", name="full", frames=1, image_id=helper.id,
         arguments=("python3", "-c", script, "{input}", "{output}"), input_mount="/data/inputs",
         output_mount="/data/outputs", outputs=(Output(case="probe", file="{case}.json"),), budget=budget, digest="",
     )  # fmt: skip

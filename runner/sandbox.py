@@ -135,6 +135,7 @@ def container_spec(*, policy: Policy, job: Job, image: ImageFacts, seat: Seat) -
         security_opt=("no-new-privileges:true", *((f"seccomp={seat.seccomp}",) if seat.seccomp else ())),
         gpus=given.request,
         cdi_devices=given.cdi,
+        stdin=job.stream is not None,
     )
 
 

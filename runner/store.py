@@ -149,6 +149,10 @@ class RunFolder:
         """What was found of a submission's causality."""
         return self.task(submission, task) / "causality.json"
 
+    def container_scores(self, submission: str, task: str) -> Path:
+        """What the task's scorer gave for a submission, where it runs in a container."""
+        return self.task(submission, task) / "scores.container.json"
+
     def case(self, submission: str, task: str, case: str) -> Path:
         """Folder of a case."""
         return self.task(submission, task) / slug_of(case)

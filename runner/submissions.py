@@ -12,11 +12,12 @@ from typing import NamedTuple
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
+from runner.challenge import Stream
 from runner.challenge.section import Section
 from runner.errors import ConfigError, UsageError
 from runner.yaml_text import parse_model, parse_yaml, read_text
 
-_COLUMNS = ("submission", "team", "image", "predictions", "tasks", "status", "received")
+_COLUMNS = ("submission", "team", "image", "predictions", "tasks", "profile", "status", "received")
 _MARKED = re.compile(r"(?:^|-)[0-9a-f]{8}$")
 
 
@@ -36,6 +37,13 @@ class Status(StrEnum):
         return self in (Status.COMPETING, Status.NO_PRIZE)
 
 
+class Profile(StrEnum):
+    """How a submission's container is run: as the challenge's mode says, or frame by frame where that is offered."""
+
+    DEFAULT = "default"
+    STREAM = "stream"
+
+
 class Submission(Section):
     """One entry.
 
@@ -47,6 +55,7 @@ class Submission(Section):
         predictions: In place of an image: a folder of files as its container would write them, named by the real names
             of the cases; run time and causality are not tested.
         tasks: Which tasks it enters; empty: all.
+        profile: How its container is run.
         status: How it takes part.
         received: When it came in, as the organisers write it.
     """
@@ -56,6 +65,7 @@ class Submission(Section):
     image: str = ""
     predictions: str = ""
     tasks: tuple[str, ...] = ()
+    profile: Profile = Profile.DEFAULT
     status: Status = Status.COMPETING
     received: str = ""
 
@@ -68,6 +78,8 @@ class Submission(Section):
     def _one_of_both(self) -> "Submission":
         if bool(self.image) == bool(self.predictions):
             raise ValueError("either image or predictions is due, and not both")
+        if self.predictions and self.profile is not Profile.DEFAULT:
+            raise ValueError("profile is for an image: predictions are not run")
         return self
 
     @property
@@ -122,6 +134,17 @@ def _check_tasks(path: Path, listed: list[_Listed], known: tuple[str, ...]) -> N
                 )
 
 
+def _check_profiles(path: Path, listed: list[_Listed]) -> None:
+    for line, entry in listed:
+        if entry.profile is Profile.STREAM:
+            raise ConfigError(
+                f"submission {entry.submission!r} chooses profile {entry.profile.value!r}, which the challenge does "
+                "not offer",
+                where=f"{path}, line {line}",
+                remedy="leave profile out, or offer it by the section invocation.stream of challenge.yaml",
+            )
+
+
 def _from_yaml(path: Path, text: str) -> list[_Listed]:
     entries = parse_model(path, text, SubmissionList).submissions
     lines = parse_yaml(path, text).lines
@@ -172,12 +195,13 @@ def _explain(detail: ErrorDetails) -> str:
     return f"{key} is missing" if detail["type"] == "missing" else f"{key} is {detail['input']!r}: {detail['msg']}"
 
 
-def read_submissions(path: Path, tasks: tuple[str, ...]) -> tuple[Submission, ...]:
+def read_submissions(path: Path, tasks: tuple[str, ...], *, stream: Stream | None = None) -> tuple[Submission, ...]:
     """Read a submissions file, YAML or CSV by its name.
 
     Args:
         path: The file.
         tasks: Names of the challenge's tasks.
+        stream: How the challenge streams frames; None: it does not.
 
     Raises:
         ConfigError: With file, line and value.
@@ -193,4 +217,6 @@ def read_submissions(path: Path, tasks: tuple[str, ...]) -> tuple[Submission, ..
         )
     _check_unique(path, listed)
     _check_tasks(path, listed, tasks)
+    if stream is None:
+        _check_profiles(path, listed)
     return tuple(entry for _, entry in listed)

@@ -49,7 +49,7 @@ def video_length(path: Path) -> int:
     Raises:
         UsageError: It is no video that can be read.
     """
-    with _opened(path) as container:
+    with opened_video(path) as container:
         return sum(1 for packet in container.demux(container.streams.video[0]) if packet.size)
 
 
@@ -59,7 +59,7 @@ def video_facts(path: Path) -> VideoFacts:
     Raises:
         UsageError: It is no video that can be read.
     """
-    with _opened(path) as container:
+    with opened_video(path) as container:
         stream = container.streams.video[0]
         return VideoFacts(
             seconds=float(_stated_seconds(container) or 0), width=stream.codec_context.width,
@@ -80,7 +80,7 @@ def frames_at(path: Path, fps: Fraction) -> Iterator["Image"]:
     Raises:
         UsageError: It is no video, it is damaged, or it ends before its header says so.
     """
-    with _opened(path) as container:
+    with opened_video(path) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
         tick = Fraction(stream.time_base or Fraction(1, 1000))
@@ -93,14 +93,32 @@ def frames_at(path: Path, fps: Fraction) -> Iterator["Image"]:
                 count += 1
             shown, last = frame, time
         if shown is None:
-            raise _broken(path, "it holds no frame")
+            raise broken_video(path, "it holds no frame")
         end = last + frame_seconds
         stated = _stated_seconds(container)
         if stated is not None and end + _MOST_MISSING < stated:
-            raise _broken(path, f"it ends after {float(end):.1f} s, its header says {float(stated):.1f} s")
+            raise broken_video(path, f"it ends after {float(end):.1f} s, its header says {float(stated):.1f} s")
         while count / fps + 2 * rounding < end:
             yield _rgb(shown)
             count += 1
+
+
+def every_frame(path: Path) -> Iterator["Image"]:
+    """Every frame of a video, in the order in which they are shown, decoded one after the other.
+
+    Args:
+        path: The video; marks that it is to be shown turned are not followed.
+
+    Yields:
+        RGB images.
+
+    Raises:
+        UsageError: It is no video that can be read whole.
+    """
+    with opened_video(path) as container:
+        container.streams.video[0].thread_type = "AUTO"
+        for _, frame in _timed(container, path):
+            yield _rgb(frame)
 
 
 def _rgb(frame: "av.VideoFrame") -> "Image":
@@ -114,14 +132,14 @@ def _timed(container: "av.container.InputContainer", path: Path) -> Iterator[tup
     before = Fraction(0)
     for frame in container.decode(video=0):
         if frame.pts is None or frame.time_base is None:
-            raise _broken(path, "a frame has no time")
+            raise broken_video(path, "a frame has no time")
         time = frame.pts * Fraction(frame.time_base)
         start = time if start is None else start
         time -= start
         if frame.is_corrupt:
-            raise _broken(path, f"the frame at {float(time):.2f} s is damaged")
+            raise broken_video(path, f"the frame at {float(time):.2f} s is damaged")
         if not 0 <= time - before <= _LONGEST_GAP:
-            raise _broken(path, f"its clock jumps from {float(before):.2f} s to {float(time):.2f} s")
+            raise broken_video(path, f"its clock jumps from {float(before):.2f} s to {float(time):.2f} s")
         yield time, frame
         before = time
 
@@ -140,19 +158,25 @@ def _stated_seconds(container: "av.container.InputContainer") -> Fraction | None
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator["av.container.InputContainer"]:
+def opened_video(path: Path) -> Iterator["av.container.InputContainer"]:
+    """A video, open for reading.
+
+    Raises:
+        UsageError: It is none that can be read, or reading it failed meanwhile.
+    """
     import av  # noqa: PLC0415  it loads FFmpeg
 
     try:
         with av.open(str(path.absolute())) as container:
             if not container.streams.video:
-                raise _broken(path, "it holds no video")
+                raise broken_video(path, "it holds no video")
             yield container
     except av.error.FFmpegError as error:
-        raise _broken(path, (error.strerror or type(error).__name__)[:_LONGEST_REASON]) from error
+        raise broken_video(path, (error.strerror or type(error).__name__)[:_LONGEST_REASON]) from error
 
 
-def _broken(path: Path, reason: str) -> UsageError:
+def broken_video(path: Path, reason: str) -> UsageError:
+    """The error of a video that cannot be read."""
     return UsageError(
         f"the video cannot be read: {reason}", where=str(path), remedy="give a video that FFmpeg can read whole"
     )

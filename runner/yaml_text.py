@@ -306,7 +306,7 @@ def _kind_of(annotation: object, value: object) -> object:
     """The subclass of a model whose own literal key says that the value is of it; else the annotation itself."""
     if _is_model(annotation) and isinstance(value, dict):
         for kind in annotation.__subclasses__():
-            if any(value.get(name) in _literals(info.annotation) for name, info in kind.model_fields.items()):
+            if any(_literals(info.annotation) == (value.get(name),) for name, info in kind.model_fields.items()):
                 return kind
     return annotation
 

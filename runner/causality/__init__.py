@@ -1,9 +1,12 @@
 """Whether a method looks ahead: which cuts to run, what differs, what that proves. Pure; no I/O."""
 
-from runner.causality.evidence import Answers, Evidence, FullRun, Observation, Request, frames_shown
-from runner.causality.findings import Standing
-from runner.causality.plan import Cost, estimate, next_cuts
-from runner.causality.verdict import CausalityOutcome, CausalityVerdict, Leak, TriedCut, conclude, upper_bound
+from runner.causality.answers import Answers
+from runner.causality.cost import Cost, estimate
+from runner.causality.evidence import Evidence, FullRun, Observation, Request, frames_shown
+from runner.causality.findings import Leak, Standing
+from runner.causality.plan import next_cuts
+from runner.causality.summary import summary
+from runner.causality.verdict import CausalityOutcome, CausalityVerdict, TriedCut, conclude, upper_bound
 
 __all__ = [
     "Answers",
@@ -21,5 +24,6 @@ __all__ = [
     "estimate",
     "frames_shown",
     "next_cuts",
+    "summary",
     "upper_bound",
 ]

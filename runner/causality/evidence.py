@@ -1,61 +1,10 @@
-"""What is known of one method on one case: its answers, run by run."""
+"""What is known of one method on one case: its answers, run by run, and with what each view is compared."""
 
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Self
+from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
-from runner.formats.contract import FrameTable
+from runner.causality.answers import Answers
 from runner.job import Cut, CutKind
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Answers:
-    """The labels of one run; compared exactly.
-
-    Attributes:
-        columns: Names of the columns, sorted.
-        labels: Whole numbers of shape ``(columns, frames)``, read-only; row i belongs to ``columns[i]``.
-    """
-
-    columns: tuple[str, ...]
-    labels: NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        if self.labels.ndim != 2 or self.labels.shape[0] != len(self.columns):
-            raise ValueError(f"labels of shape {self.labels.shape} do not fit the columns {self.columns}")
-
-    @classmethod
-    def of(cls, table: FrameTable) -> Self:
-        """The answers of a table of labels; a copy."""
-        columns = tuple(sorted(table.columns))
-        labels = np.stack([table.columns[name] for name in columns]).astype(np.int64)
-        labels.flags.writeable = False
-        return cls(columns=columns, labels=labels)
-
-    @property
-    def frames(self) -> int:
-        """Number of frames answered."""
-        return int(self.labels.shape[1])
-
-    def changes(self) -> NDArray[np.intp]:
-        """Frames t ≥ 1 whose answer differs, in any column, from that of frame t − 1; in order."""
-        return 1 + np.flatnonzero((self.labels[:, 1:] != self.labels[:, :-1]).any(axis=0))
-
-
-def differing(one: Answers, other: Answers, frames: int) -> NDArray[np.bool_]:
-    """Which of the first ``frames`` frames differ in any column; shape ``(frames,)``.
-
-    Raises:
-        ValueError: The columns are not the same, or a run has fewer frames.
-    """
-    if one.columns != other.columns or min(one.frames, other.frames) < frames:
-        raise ValueError(
-            f"cannot compare {frames} frames of {one.columns} × {one.frames} with {other.columns} × {other.frames}"
-        )
-    return np.asarray((one.labels[:, :frames] != other.labels[:, :frames]).any(axis=0))
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -92,17 +41,29 @@ class Observation:
 class Evidence:
     """Everything observed so far of one method on one case.
 
+    A prefix is compared with the whole it was cut from, and an altered future with a whole that was laid out the same
+    way: with ``FullRun``, or, where one was copied first, with ``Cut(frames=frames, kind=CLIP)``.
+
     Attributes:
-        frames: Length of the full sequence.
+        frames: Length of the sequence that is tested: of the case, or of the clip of it.
         can_alter: Another case can lend its frames, so that an altered future can be laid out.
+        possible: Lengths at which it may be cut, ascending; None: every length. A copy may be cut at every length.
+        clip: A copy of its first frames is tested. The whole of it is ``Cut(frames=frames, kind=CLIP)``, a prefix
+            ``Cut(frames=k, kind=CLIP)``; the case itself is not asked for.
+        copied: Altered futures are laid out in a copy (those of videos), and compared with the whole of such a copy.
         observations: In any order; at most one for each request.
     """
 
     frames: int
     can_alter: bool = True
+    possible: tuple[int, ...] | None = None
+    clip: bool = False
+    copied: bool = False
     observations: tuple[Observation, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.possible is not None and list(self.possible) != sorted(set(self.possible)):
+            raise ValueError("the possible lengths are not ascending")
         seen: set[Request] = set()
         for observation in self.observations:
             if observation.request in seen:
@@ -121,32 +82,25 @@ class Evidence:
         """The same with more observations."""
         return replace(self, observations=(*self.observations, *observations))
 
-    @property
-    def full_observations(self) -> tuple[Observation, ...]:
-        """Runs of the full sequence, failed ones included, by their repeat."""
-        found = {o.request.repeat: o for o in self.observations if isinstance(o.request, FullRun)}
-        return tuple(found[repeat] for repeat in sorted(found))
+    @cached_property
+    def by_request(self) -> dict[Request, Observation]:
+        """What was observed, by what was asked."""
+        return {observation.request: observation for observation in self.observations}
 
     @property
-    def full(self) -> tuple[Answers, ...]:
-        """Answers of the full runs, by their repeat."""
-        return tuple(o.answers for o in self.full_observations if o.answers is not None)
+    def prefix_kind(self) -> CutKind:
+        """The kind of view in which later frames are withheld."""
+        return CutKind.CLIP if self.clip else CutKind.PREFIX
 
-    def of_view(self, frames: int, kind: CutKind) -> tuple[Observation, ...]:
-        """The runs of one view, by their repeat."""
-        found = {
-            o.request.repeat: o
-            for o in self.observations
-            if isinstance(o.request, Cut) and (o.request.frames, o.request.kind) == (frames, kind)
-        }
-        return tuple(found[repeat] for repeat in sorted(found))
-
-    @property
-    def noise(self) -> float:
-        """Largest share of frames in which two full runs differ; 0 with fewer than two runs."""
-        return max((float(differing(a, b, self.frames).mean()) for a, b in combinations(self.full, 2)), default=0.0)
+    def whole(self, kind: CutKind, repeat: int) -> Request:
+        """The run of the whole sequence that a view of this kind is compared with."""
+        if self.clip or (self.copied and kind is CutKind.ALTERED_FUTURE):
+            return Cut(frames=self.frames, kind=CutKind.CLIP, repeat=repeat)
+        return FullRun(repeat=repeat)
 
 
 def frames_shown(request: Request, frames: int) -> int:
-    """How many frames a request shows, of a case of ``frames``."""
-    return request.frames if isinstance(request, Cut) and request.kind is CutKind.PREFIX else frames
+    """How many frames a request shows, of a sequence of ``frames``."""
+    if isinstance(request, FullRun) or request.kind is CutKind.ALTERED_FUTURE:
+        return frames
+    return request.frames

@@ -1,19 +1,20 @@
-"""What the evidence says at one cut point, and what would have to be run to say more.
+"""What was found at one cut point.
 
-A difference between two runs is only a candidate: methods flip answers by themselves. Frame t is *suspect* at a view if
-all runs of the view agree on it, all full runs agree on it, and they differ. Only a frame that is still suspect after
-three runs of each is proof that the view made the difference. Suspects can only become fewer as runs are added, so a
-confirmation ends as soon as none is left.
+A difference between two runs is only a candidate: methods flip answers by themselves. An answer is *suspect* at a view
+if all runs of the view agree on it, all runs of the whole agree on it, and they differ. Only one that is still suspect
+after three runs of each is proof that the view made the difference. Suspects can only become fewer as runs are added,
+so a confirmation ends as soon as none is left.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from runner.causality.evidence import Answers, Evidence, FullRun, Observation, Request, differing
+from runner.causality.answers import Answers, differences
 from runner.causality.schedule import CutPoint
+from runner.challenge import AnswersCompared, CausalityRule
 from runner.job import Cut, CutKind
 
 RUNS_THAT_PROVE = 3
@@ -39,17 +40,17 @@ class Finding:
     Attributes:
         point: The cut point.
         standing: Where it stands.
-        request: What to run next; None unless it is open.
         view: The view on which it was decided.
         suspects: Frames whose answer the view changed, in order; empty unless something was confirmed.
+        columns: The columns in which the answer for the first of them changed.
         failure: Why there is no answer, for ``failed`` and ``broken-off``.
     """
 
     point: CutPoint
     standing: Standing
-    request: Request | None = None
-    view: CutKind = CutKind.PREFIX
+    view: CutKind
     suspects: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ()
     failure: str = ""
 
     @property
@@ -59,61 +60,47 @@ class Finding:
         return self.standing not in undecided
 
 
-def _agreed(runs: tuple[Answers, ...], frames: int) -> NDArray[np.bool_]:
-    agreed = np.ones(frames, dtype=np.bool_)
-    for run in runs[1:]:
-        agreed &= ~differing(runs[0], run, frames)
-    return agreed
+@dataclass(frozen=True, kw_only=True)
+class Leak:
+    """The first frame whose answer provably depended on what came after the cut.
 
-
-def suspects_of(full: tuple[Answers, ...], view: tuple[Answers, ...], frames: int) -> tuple[int, ...]:
-    """Frames on which all runs of a side agree with each other and the sides differ, among the first ``frames``."""
-    differ = differing(full[0], view[0], frames) & _agreed(full, frames) & _agreed(view, frames)
-    return tuple(np.flatnonzero(differ).tolist())
-
-
-def _answers(observations: tuple[Observation, ...]) -> tuple[Answers, ...]:
-    return tuple(o.answers for o in observations if o.answers is not None)
-
-
-def look_at_view(evidence: Evidence, point: CutPoint, kind: CutKind) -> Finding:
-    """Judge one view at one cut point; ``leaking`` means here that the view provably changes answers."""
-    runs = evidence.of_view(point.frames, kind)
-    failure = next((o.failure for o in runs if o.answers is None), "")
-    if failure:
-        standing = Standing.FAILED if len(runs) == 1 else Standing.BROKEN_OFF
-        return Finding(point=point, standing=standing, view=kind, failure=failure)
-    suspects = suspects_of(evidence.full, _answers(runs), point.frames) if runs else ()
-    if runs and not suspects:
-        standing = Standing.CLEAN if len(runs) == 1 else Standing.UNCONFIRMED
-        return Finding(point=point, standing=standing, view=kind)
-    if len(runs) < RUNS_THAT_PROVE:
-        request: Request = Cut(frames=point.frames, kind=kind, repeat=len(runs))
-        return Finding(point=point, standing=Standing.OPEN, view=kind, request=request)
-    if len(evidence.full) < RUNS_THAT_PROVE:
-        again = FullRun(repeat=len(evidence.full_observations))
-        return Finding(point=point, standing=Standing.OPEN, view=kind, request=again)
-    return Finding(point=point, standing=Standing.LEAKING, view=kind, suspects=suspects)
-
-
-def look_at(evidence: Evidence, point: CutPoint) -> Finding:
-    """Judge a cut point by its prefix and, where that changes answers, by an altered future of the full length.
-
-    The altered future takes the length out of the question: if it changes answers too, they depended on the future
-    frames themselves; if it does not, a single run says so, and the length alone made the difference.
+    Attributes:
+        frame: Counted from 0.
+        cut: The view that shows it; its ``frames`` is the cut.
+        column: The first column that differs.
+        full_answer: Label or score with the whole sequence; None where the column was left out.
+        cut_answer: The same with the view.
+        future_frames: How many of the frames after ``frame`` had to be the case's own for the answer to be that with
+            the whole sequence. None where that could not be told.
     """
-    shorter = look_at_view(evidence, point, CutKind.PREFIX)
-    if shorter.standing is not Standing.LEAKING:
-        return shorter
-    if not evidence.can_alter:
-        return Finding(point=point, standing=Standing.UNPROVEN, suspects=shorter.suspects)
-    altered = look_at_view(evidence, point, CutKind.ALTERED_FUTURE)
-    match altered.standing:
-        case Standing.CLEAN:
-            return Finding(point=point, standing=Standing.LENGTH_DEPENDENT, suspects=shorter.suspects)
-        case Standing.FAILED:
-            return Finding(
-                point=point, standing=Standing.BROKEN_OFF, view=CutKind.ALTERED_FUTURE, failure=altered.failure
-            )
-        case _:
-            return altered
+
+    frame: int
+    cut: Cut
+    column: str
+    full_answer: int | float | None
+    cut_answer: int | float | None
+    future_frames: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspects:
+    """Answers that a view changed in all runs so far.
+
+    Attributes:
+        frames: In order.
+        columns: Those that changed in the first of the frames.
+    """
+
+    frames: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+def suspects_of(rule: CausalityRule, whole: Sequence[Answers], view: Sequence[Answers], frames: int) -> Suspects:
+    """The suspects among the answers that the rule compares: of all the first ``frames`` frames, or of the last."""
+    first = frames - 1 if rule.rule is AnswersCompared.LAST else 0
+    found = differences(whole, view, frames, first=first, tolerance=rule.tolerance)
+    changed = np.flatnonzero(found.frames)
+    if not len(changed):
+        return Suspects()
+    columns = np.flatnonzero(found.changed[:, changed[0]])
+    return Suspects(frames=tuple((changed + first).tolist()), columns=tuple(found.columns[i] for i in columns.tolist()))

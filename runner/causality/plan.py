@@ -1,49 +1,20 @@
 """What to run next: asked again after every answer, until it answers nothing.
 
-The course of a check
----------------------
-1. The full sequence is run a second time. If more than 1 % of the frames differ, nothing can be told: stop.
-2. Cut points are taken one at a time in the order of ``schedule``. All k answers of a prefix are compared.
-3. A difference is confirmed: the prefix until three runs, then the full sequence until three (see ``findings``).
-4. A confirmed difference is tried with an altered future at the same k. Changed too: the method *leaks*, stop. Not
-   changed: it *depends on length* there.
-5. From then on prefixes are of no more use, since this method may differ on each of them. The remaining cut points are
-   tested with altered futures in place of prefixes: same length as the full run, so a dependence on length can neither
-   mask a leak nor be taken for one. A method that does both is still caught, and each further cut costs one run.
-6. Three candidates that could not be confirmed, the noise, or a row of failures end the check early.
-
-Nothing is kept between two questions. Each answer is worked out anew from the evidence, so a check resumes from disk.
+Nothing is kept between two questions. The check (``examination``) is gone through anew each time, from its start to the
+first run that is not known, so it resumes from disk. Where several runs can be made at once, it is gone on with on a
+guess of what the missing ones will say, and what it asks for then is run ahead. A wrong guess wastes runs and changes
+no verdict: only what the check asked for, in its own order, is looked at.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
-from runner.causality.evidence import Evidence, FullRun, Request
-from runner.causality.findings import RUNS_THAT_PROVE, Finding, Standing, look_at, look_at_view
-from runner.causality.schedule import cut_points, cuts_possible
+from runner.causality.answers import Answers
+from runner.causality.evidence import Evidence, FullRun, Observation, Request, frames_shown
+from runner.causality.examination import Ending, Examination
+from runner.causality.findings import RUNS_THAT_PROVE, Finding, Leak, Standing
 from runner.challenge import CausalityRule
-from runner.job import CutKind
-
-MOST_NOISE = 0.01
-MOST_UNCONFIRMED = 3
-MOST_FAILURES = 3
-"""In a row for prefixes, in all for the full sequence."""
-
-
-class Ending(StrEnum):
-    """Why nothing more is to be run."""
-
-    OFF = "off"
-    NO_FULL_RUN = "no-full-run"
-    NO_CUT = "no-cut"
-    FULL_RUN_FAILS = "full-run-fails"
-    NOISE = "noise"
-    LEAK = "leak"
-    UNPROVEN = "unproven"
-    UNCONFIRMED = "unconfirmed"
-    BROKEN_OFF = "broken-off"
-    FAILURES = "failures"
-    ALL_CUTS = "all-cuts"
+from runner.job import Cut, CutKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,101 +25,97 @@ class Course:
         findings: Cut points looked at, in order; the last may be open.
         requests: What to run next.
         ending: Why nothing is; None while there are requests.
+        points: How many cut points are to be looked at.
+        wholes: Answers of the whole sequence, by their repeat.
+        noise: Largest share of frames in which two runs of a whole differ.
+        leak: The proof; None unless there is one.
     """
 
-    findings: tuple[Finding, ...] = ()
-    requests: tuple[Request, ...] = ()
-    ending: Ending | None = None
+    findings: tuple[Finding, ...]
+    requests: tuple[Request, ...]
+    ending: Ending | None
+    points: int
+    wholes: tuple[Answers, ...]
+    noise: float
+    leak: Leak | None
 
 
-def next_cuts(rule: CausalityRule, evidence: Evidence, seed: int) -> tuple[Request, ...]:
-    """What to run next, in any order; empty when the check is over.
+def next_cuts(rule: CausalityRule, evidence: Evidence, seed: int, *, width: int = 1) -> tuple[Request, ...]:
+    """What to run next, in any order or at once; empty when the check is over.
 
     Args:
         rule: The challenge's section.
         evidence: What was observed so far; ``FullRun(repeat=0)`` is the ordinary run of the evaluation.
         seed: The organisers' secret, its own for each submission and case.
+        width: At most so many requests. The first is certainly needed; the others if the missing ones say what is
+            expected of them.
     """
-    return course(rule, evidence, seed).requests
+    if rule.most_runs is not None:
+        width = max(1, min(width, rule.most_runs - sum(request != FullRun() for request in evidence.by_request)))
+    return _go_through(rule, evidence, seed, width).requests
 
 
 def course(rule: CausalityRule, evidence: Evidence, seed: int) -> Course:
     """Follow the check through the evidence, from its start to the first thing that is not known."""
-    start = _before_cuts(rule, evidence)
-    if start is not None:
-        return start
-    findings: tuple[Finding, ...] = ()
-    for point in cut_points(rule, evidence.full[0], seed):
-        if any(f.standing is Standing.LENGTH_DEPENDENT for f in findings):
-            finding = look_at_view(evidence, point, CutKind.ALTERED_FUTURE)
-        else:
-            finding = look_at(evidence, point)
-        findings += (finding,)
-        if finding.request is not None:
-            return Course(findings=findings, requests=(finding.request,))
-        ending = _ending(findings)
-        if ending is not None:
-            return Course(findings=findings, ending=ending)
-    return Course(findings=findings, ending=Ending.ALL_CUTS)
+    return _go_through(rule, evidence, seed, 1)
 
 
-def _before_cuts(rule: CausalityRule, evidence: Evidence) -> Course | None:
-    """The check up to the second full run; None once the cuts can begin."""
-    runs, good = len(evidence.full_observations), len(evidence.full)
+def _go_through(rule: CausalityRule, evidence: Evidence, seed: int, width: int) -> Course:
+    examination = Examination(rule, evidence, seed)
+    steps, said, missing = examination.steps(), dict[Request, Observation](), list[Request]()
     ending: Ending | None = None
-    if rule.method == "off":
-        ending = Ending.OFF
-    elif runs > 0 and evidence.full_observations[0].answers is None:
-        ending = Ending.NO_FULL_RUN
-    elif cuts_possible(rule, evidence.frames) == 0:
-        ending = Ending.NO_CUT
-    elif runs - good >= MOST_FAILURES:
-        ending = Ending.FULL_RUN_FAILS
-    elif evidence.noise > MOST_NOISE:
-        ending = Ending.NOISE
-    elif good < 2:
-        return Course(requests=(FullRun(repeat=runs),))
-    return None if ending is None else Course(ending=ending)
+    try:
+        request = next(steps)
+        while True:
+            if rule.most_runs is not None and len(said.keys() - {FullRun()}) >= rule.most_runs and request != FullRun():
+                ending = Ending.LEAK if examination.leak is not None else Ending.CAP
+                break
+            observation = said.get(request, evidence.by_request.get(request))
+            if observation is None:
+                missing.append(request)
+                observation = _guess(evidence, said, request) if len(missing) < width else None
+            if observation is None:
+                break
+            said[request] = observation
+            request = steps.send(observation)
+    except StopIteration as stop:
+        ending = stop.value
+    open_point = examination.looking_at
+    findings = tuple(examination.findings)
+    if open_point is not None:
+        view = CutKind.ALTERED_FUTURE if open_point.altered else examination.kind
+        findings += (Finding(point=open_point, standing=Standing.OPEN, view=view),)
+    return Course(
+        findings=findings,
+        requests=tuple(missing),
+        ending=None if missing else ending,
+        points=examination.points,
+        wholes=examination.wholes(examination.kind),
+        noise=examination.noise,
+        leak=examination.leak,
+    )
 
 
-def _ending(findings: tuple[Finding, ...]) -> Ending | None:
-    standings = [f.standing for f in findings]
-    unconfirmed = standings.count(Standing.UNCONFIRMED)
-    row = [standing is Standing.FAILED for standing in standings[-MOST_FAILURES:]]
-    if standings[-1] is Standing.LEAKING:
-        return Ending.LEAK
-    if standings[-1] is Standing.UNPROVEN:
-        return Ending.UNPROVEN
-    if unconfirmed >= MOST_UNCONFIRMED:
-        return Ending.UNCONFIRMED
-    if unconfirmed + standings.count(Standing.BROKEN_OFF) >= MOST_UNCONFIRMED:
-        return Ending.BROKEN_OFF
-    return Ending.FAILURES if len(row) == MOST_FAILURES and all(row) else None
+def _guess(evidence: Evidence, said: Mapping[Request, Observation], request: Request) -> Observation | None:
+    """What a run will probably say: what the same view said before; that a confirmed change is a leak; else no change.
 
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """Container runs a check of one case adds to its ordinary run.
-
-    Attributes:
-        clean: For a method that never disagrees with itself.
-        most: Never more than this.
+    None while no run of a whole is known.
     """
+    wholes = (said.get(evidence.whole(kind, 0)) for kind in (evidence.prefix_kind, CutKind.ALTERED_FUTURE))
+    whole = next((o.answers for o in wholes if o is not None and o.answers is not None), None)
+    if whole is None:
+        return None
+    answers = whole.upto(frames_shown(request, evidence.frames))
+    if isinstance(request, Cut):
+        before = _answers(said, Cut(frames=request.frames, kind=request.kind))
+        prefix = Cut(frames=request.frames, kind=evidence.prefix_kind, repeat=RUNS_THAT_PROVE - 1)
+        shorter = _answers(said, prefix) if request.kind is CutKind.ALTERED_FUTURE else None
+        if before is not None:
+            answers = before
+        elif shorter is not None and (shorter.columns, shorter.scored) == (whole.columns, whole.scored):
+            answers = shorter.then(whole)
+    return Observation(request=request, answers=answers)
 
-    clean: int
-    most: int
 
-
-def estimate(rule: CausalityRule, frames: int, *, can_alter: bool = True) -> Cost:
-    """What a check of a case of ``frames`` frames costs, in extra container runs.
-
-    The most: the full sequence to three good runs with two failed ones between, each cut once, and three cut points
-    that are confirmed as far as possible (two more prefixes, three altered futures).
-    """
-    cuts = min(rule.cuts, cuts_possible(rule, frames))
-    if rule.method == "off" or cuts == 0:
-        return Cost(clean=0, most=0)
-    repeats = RUNS_THAT_PROVE - 1
-    confirmation = repeats + (RUNS_THAT_PROVE if can_alter else 0)
-    full = repeats + MOST_FAILURES - 1
-    return Cost(clean=1 + cuts, most=full + cuts + min(cuts, MOST_UNCONFIRMED) * confirmation)
+def _answers(said: Mapping[Request, Observation], request: Request) -> Answers | None:
+    return said[request].answers if request in said else None

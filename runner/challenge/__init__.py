@@ -20,9 +20,10 @@ from runner.challenge.invocation import FrameWay, Invocation, InvocationMode, Pa
 from runner.challenge.limits import Limits, RunTime
 from runner.challenge.privacy import Feedback, Publish
 from runner.challenge.ranking import RankingRule
-from runner.challenge.scoring import MissingCase, Primary
+from runner.challenge.scoring import CONTAINER, MetricRule, MissingCase, Primary, ScorerImage
 
 __all__ = [
+    "CONTAINER",
     "AnswerFormat",
     "AnswersCompared",
     "ArraysFormat",
@@ -47,6 +48,7 @@ __all__ = [
     "LabelImagesFormat",
     "LeakPolicy",
     "Limits",
+    "MetricRule",
     "MissingCase",
     "OneArray",
     "Pacing",
@@ -55,6 +57,7 @@ __all__ = [
     "Publish",
     "RankingRule",
     "RunTime",
+    "ScorerImage",
     "Stream",
     "Task",
 ]

@@ -1,6 +1,6 @@
 """The whole of challenge.yaml."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Literal
 
@@ -13,8 +13,9 @@ from runner.challenge.invocation import Invocation, InvocationMode
 from runner.challenge.limits import Limits, RunTimeFixed
 from runner.challenge.privacy import Feedback, Publish
 from runner.challenge.ranking import RankingRule
-from runner.challenge.scoring import MissingCase, Primary
+from runner.challenge.scoring import CONTAINER, MissingCase, Primary, ScorerImage
 from runner.challenge.section import Section
+from runner.challenge.streamed import check_streamed
 from runner.policy import PolicyName
 
 
@@ -33,7 +34,10 @@ class ConsequenceScope(StrEnum):
 
 
 class Consequence(Section):
-    """What a case's verdict does to the submission; each is required, organisers differ."""
+    """What a case's verdict does to the submission; each is required, organisers differ.
+
+    ``broke-protocol`` can only be met where frames are streamed; left out, it is what ``crashed`` is.
+    """
 
     bad_image: ConsequenceScope = Field(alias="bad-image", default=ConsequenceScope.SUBMISSION)
     crashed: ConsequenceScope
@@ -44,11 +48,12 @@ class Consequence(Section):
     missing_output: ConsequenceScope = Field(alias="missing-output")
     bad_output: ConsequenceScope = Field(alias="bad-output")
     not_causal: ConsequenceScope = Field(alias="not-causal")
+    broke_protocol: ConsequenceScope | None = Field(alias="broke-protocol", default=None)
 
     def scope_of(self, word: str) -> ConsequenceScope:
         """The scope for a verdict's word."""
-        scope: ConsequenceScope = getattr(self, word.replace("-", "_"))
-        return scope
+        scope: ConsequenceScope | None = getattr(self, word.replace("-", "_"))
+        return self.crashed if scope is None else scope
 
 
 class Task(Section):
@@ -61,7 +66,9 @@ class Task(Section):
         format: What a container writes.
         reference_format: What a reference looks like, where that differs.
         references: Pattern of its reference files, where they are not ``cases.references``.
-        scorer: ``<challenge>.<name in scorer.py>``, or the name of an entry point of the group ``proctor.scorers``.
+        scorer: ``<challenge>.<name in scorer.py>``, or the name of an entry point of the group ``proctor.scorers``; or
+            ``container``.
+        scorer_image: For ``scorer: container``: the image, what it may use, and what it measures.
         options: What the scorer is made with, by name.
         primary: The metric that ranks.
         missing_case: What a case without a valid prediction counts as.
@@ -74,6 +81,7 @@ class Task(Section):
     reference_format: AnyFormat | None = None
     references: str = ""
     scorer: str
+    scorer_image: ScorerImage | None = None
     options: dict[str, str | int | float | bool] = {}  # noqa: RUF012  pydantic copies it
     primary: Primary
     missing_case: MissingCase
@@ -118,9 +126,21 @@ class Challenge(Section):
                 raise ValueError(f"invocation.lists: {path!r} lies where an input does")
         for name, task in self.tasks.items():
             self._check_task(name, task, inputs)
+        if self.causality.method != "off" and self.invocation.mode is not InvocationMode.STREAM:
+            self.require_cuts()
         if not self.cases.timed and not isinstance(self.limits.run_time, RunTimeFixed):
             raise ValueError("limits.run_time: no input has a length, so the run time must be fixed")
         return self
+
+    def require_cuts(self) -> None:
+        """Whether causality can be checked in every task by cutting what it is shown.
+
+        Raises:
+            ValueError: It cannot, with our sentence.
+        """
+        inputs = self.cases.rules
+        for name, task in self.tasks.items():
+            _check_causality(name, task, [inputs[one] for one in task.inputs or inputs])
 
     def _check_command(self, inputs: Mapping[str, InputRule]) -> None:
         known = ("input", "output", "task", "case", *inputs)
@@ -139,18 +159,37 @@ class Challenge(Section):
             raise ValueError(f"tasks.{name}.inputs_from: {strangers[0]!r} is no task above it: {', '.join(earlier)}")
         if task.references:
             one_case(task.references)
-        if self.causality.method != "off":
-            if self.invocation.mode is InvocationMode.DATASET:
-                raise ValueError("causality cannot be checked in mode dataset so far: causality.method: off")
-            self._check_causality(name, task, inputs)
+        _check_scorer(name, task)
+        if self.invocation.stream is not None:
+            shown = {one: inputs[one] for one in task.inputs or inputs}
+            stream = self.invocation.stream
+            check_streamed(name, task.format, shown, inputs_from=task.inputs_from, stream=stream)
 
-    def _check_causality(self, name: str, task: Task, inputs: Mapping[str, InputRule]) -> None:
-        shown = [inputs[one] for one in task.inputs or inputs]
-        if task.format.kind != "frame_table":
-            raise ValueError(f"tasks.{name}: causality is checked on frame tables only so far: causality.method: off")
-        if any(rule.kind is InputKind.VIDEO for rule in shown) or task.inputs_from:
-            raise ValueError(
-                f"tasks.{name}: causality cannot be checked on videos or on inputs_from so far: causality.method: off"
-            )
-        if not any(rule.kind in (InputKind.FRAMES, InputKind.TABLE) for rule in shown):
-            raise ValueError(f"tasks.{name}: there are no frames to cut: causality.method: off")
+
+_COMPARED = ("frame_table", "frame_scores", "label_images")
+"""Formats with an answer for each frame, which causality can be checked by."""
+
+
+def _check_causality(name: str, task: Task, shown: Sequence[InputRule]) -> None:
+    if task.format.kind not in _COMPARED:
+        raise ValueError(
+            f"tasks.{name}: causality cannot be checked by {task.format.kind}: it needs an answer a frame, as "
+            "frame_table, frame_scores and label_images have; causality.method: off"
+        )
+    if all(rule.kind is InputKind.FILE for rule in shown):
+        raise ValueError(f"tasks.{name}: causality cannot be checked without frames to cut; causality.method: off")
+
+
+def _check_scorer(name: str, task: Task) -> None:
+    rule = task.scorer_image
+    if rule is None:
+        if task.scorer == CONTAINER:
+            raise ValueError(f"tasks.{name}.scorer: 'container' needs the section scorer_image, which says in which")
+        return
+    if task.scorer != CONTAINER:
+        raise ValueError(f"tasks.{name}.scorer_image goes with scorer: container, and the scorer is {task.scorer!r}")
+    if task.options:
+        raise ValueError(f"tasks.{name}.options are for a scorer in Python; one in a container takes scorer_image.args")
+    fault = rule.fault(task.primary, task.missing_case)
+    if fault:
+        raise ValueError(f"tasks.{name}.scorer_image: {fault}")

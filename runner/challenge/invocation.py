@@ -53,12 +53,19 @@ class Stream(Section):
     start_up: Seconds = 120.0
     before_first: dict[str, JsonValue] = {}  # noqa: RUF012  pydantic copies it
 
+    @model_validator(mode="after")
+    def _held(self) -> "Stream":
+        if self.pacing is Pacing.REALTIME and not self.before_first:
+            raise ValueError("before_first is required with pacing: realtime: what a frame missed at the start holds")
+        return self
+
 
 class Invocation(Section):
     """The command line, the two places a container sees, and what is written for it beside the inputs.
 
     Attributes:
-        mode: ``case``: one container a case. ``dataset``: one container for all of them.
+        mode: ``case``: one container a case. ``dataset``: one container for all of them. ``stream``: one container a
+            case, which is given its frames one by one.
         command: In place of the image's own entry point and arguments; empty: the image's own.
         args: Arguments after the entry point, or after ``command``. ``{input}`` and ``{output}`` are paths inside the
             container: of the case, or in mode ``dataset`` of all. ``{case}`` is its neutral name, ``{task}`` the
@@ -66,8 +73,8 @@ class Invocation(Section):
         environment: Variables, beside ``PROCTOR_TASK``, which names the task, or the tasks that share the run.
         input_mount: Folder that holds the inputs, read-only.
         output_mount: Folder the container writes to; empty at the start.
-        stream: How frames are streamed: for mode ``stream``; beside mode ``case`` a submission may choose it by
-            ``profile: stream``.
+        stream: How frames are streamed: for mode ``stream``; beside the other modes a submission may choose it by
+            ``profile: stream``, and then has one container a case and no ``lists``.
         lists: Text files written beside the inputs: path below the input folder, and what a line of it is. A path with
             ``{case}`` is a file a case with a line a frame, where the line has ``{frame}``, the frame's name without
             its extension; one without is a single file with a line a case, or a line for each frame of each.
@@ -102,6 +109,15 @@ class Invocation(Section):
             if "{frame}" in path or path.count("{case}") > 1:
                 raise ValueError(f"{path!r} may hold {{case}} once, and no {{frame}}")
         return lists
+
+    @model_validator(mode="after")
+    def _streamed(self) -> "Invocation":
+        if self.mode is InvocationMode.STREAM:
+            if self.stream is None:
+                raise ValueError("stream is required with mode stream: how frames are streamed")
+            if self.lists:
+                raise ValueError("lists would tell how many frames there are: leave them out in mode stream")
+        return self
 
     @model_validator(mode="after")
     def _a_case_of_its_own(self) -> "Invocation":

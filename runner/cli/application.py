@@ -32,6 +32,7 @@ COMMANDS = {
     "report": Entry("runner.cli.report", _ORGANISERS),
     "init": Entry("runner.cli.init", _PARTICIPANTS),
     "check": Entry("runner.cli.check", _PARTICIPANTS),
+    "causality": Entry("runner.cli.causality", _PARTICIPANTS),
     "doctor": Entry("runner.cli.doctor", _HOST),
     "clean": Entry("runner.cli.clean", _HOST),
     "challenge": Entry("runner.cli.challenge", _AUTHORS, group=True),

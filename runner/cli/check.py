@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from runner.cli.options import CHALLENGE_HELP, Json, Network, Set, Settings, flags_of, network_of
+from runner.cli.options import CHALLENGE_HELP, Json, Network, Set, Settings, flags_of, network_of, profile_of
 
 if TYPE_CHECKING:
     from runner.pipeline.check import CheckReport, Stage
@@ -17,6 +17,9 @@ def check(
     task: Annotated[
         list[str] | None, typer.Option(help="A task you enter; once for each. Default: all.", metavar="NAME")
     ] = None,
+    profile: Annotated[
+        str, typer.Option(help="stream: your container is given its frames one by one.", metavar="default|stream")
+    ] = "default",
     data: Annotated[
         Path | None,
         typer.Option(help="Your own data in the challenge's layout; default: the bundled sample.", metavar="DIR"),
@@ -45,11 +48,12 @@ def check(
     from runner.cli.outcome import checking
     from runner.engine.docker import connect
     from runner.pipeline import check as flow
+    from runner.pipeline.home import HomeRequest
 
-    request = flow.CheckRequest(
+    request = HomeRequest(
         image=image, challenge=challenge, tasks=tuple(task or ()), data=data, keep=keep, settings_file=settings,
         flags=flags_of(set_), require_gpu=require_gpu, build_arguments=flags_of(build_arg),
-        build_network=network_of(build_network),
+        build_network=network_of(build_network), profile=profile_of(profile),
     )  # fmt: skip
     with stop_on_signals() as stop, checking(stop, quiet=json) as (observe, tell):
         report = flow.check(request, connect=lambda url: connect(url or None), stop=stop, observe=observe, tell=tell)

@@ -10,6 +10,7 @@ from runner.errors import UsageError
 
 if TYPE_CHECKING:
     from runner.images import BuildNetwork
+    from runner.submissions import Profile
 
 Settings = Annotated[
     Path | None, typer.Option("--settings", help="Settings of this host, YAML.", metavar="FILE", show_default=False)
@@ -44,6 +45,21 @@ def flags_of(pairs: Sequence[str] | None) -> dict[str, str]:
             raise UsageError(f"--set {pair!r} is not KEY=VALUE", remedy="write it like --set jobs=2")
         flags[key.strip()] = value.strip()
     return flags
+
+
+def profile_of(text: str) -> "Profile":
+    """What ``--profile`` says.
+
+    Raises:
+        UsageError: It is no profile.
+    """
+    from runner.submissions import Profile
+
+    try:
+        return Profile(text)
+    except ValueError as error:
+        words = ", ".join(profile.value for profile in Profile)
+        raise UsageError(f"--profile {text!r} is not known", remedy=f"give one of: {words}") from error
 
 
 def network_of(text: str) -> "BuildNetwork":

@@ -6,9 +6,10 @@ from contextlib import contextmanager, nullcontext
 
 from runner.cli.screen import ProgressScreen, board_table, console, error_console, safe, show_json
 from runner.errors import HostFault, Interrupted
-from runner.pipeline.check import Stage, StageState, without_run
+from runner.pipeline.check import Stage, StageState
 from runner.pipeline.evaluate import Finished
 from runner.pipeline.events import Event, HostFailed, Notice, Observer, Step
+from runner.pipeline.home import without_run
 from runner.pipeline.publish import standings_value
 
 

@@ -2,7 +2,9 @@
 
 from runner.challenge import (
     AnswerFormat,
+    AnswersCompared,
     ArraysFormat,
+    CausalityMethod,
     Challenge,
     FormatSection,
     FrameScoresFormat,
@@ -11,6 +13,8 @@ from runner.challenge import (
     InvocationMode,
     LabelImagesFormat,
     Limits,
+    Pacing,
+    Stream,
     Task,
 )
 from runner.challenge.limits import RunTimePerMedia
@@ -34,6 +38,7 @@ def rules(challenge: Challenge) -> list[tuple[str, str]]:
     lines = [
         ("platform", challenge.platform.value),
         ("started as", _started(challenge.invocation)),
+        *((("streamed", _streamed(invocation, invocation.stream)),) if invocation.stream is not None else ()),
         ("input", f"{invocation.input_mount}, read-only{_places(challenge)}"),
         ("output", f"{invocation.output_mount}, at most {show_bytes(limits.output)}, {limits.output_files} files"),
         ("run time", run_time_words(limits)),
@@ -85,9 +90,27 @@ def _started(invocation: Invocation) -> str:
     return f"{words}, once for all cases" if invocation.mode is InvocationMode.DATASET else words
 
 
+def _streamed(invocation: Invocation, stream: Stream) -> str:
+    who = "every container is" if invocation.mode is InvocationMode.STREAM else "with profile stream a container is"
+    pace = "once the one before is answered" if stream.pacing is Pacing.LOCKSTEP else "at the camera's rate"
+    return (
+        f"{who} given its frames one by one, each {pace}; {show_seconds(stream.answer)} for an answer, "
+        f"{show_seconds(stream.start_up)} to start"
+    )
+
+
 def _causality(challenge: Challenge) -> str:
     rule = challenge.causality
+    if challenge.invocation.mode is InvocationMode.STREAM:
+        return "holds by construction: frames come one by one"
     if rule.method == "off":
         return "not checked"
     cases = "1 case" if rule.on == 1 else f"{rule.on} cases"
-    return f"checked on {cases} with at most {rule.cuts} cuts; a leak: {rule.on_leak.value}"
+    clip = f" of the first {rule.clip} frames" if rule.clip is not None else ""
+    last = ", by its last answer" if rule.rule is AnswersCompared.LAST else ""
+    how = {
+        CausalityMethod.EXHAUSTIVE: f"every prefix{clip}{last}",
+        CausalityMethod.CUT_RUN: f"one cut{clip} each",
+        CausalityMethod.ALTERED_FUTURE: f"at most {rule.cuts} altered futures{clip}",
+    }.get(rule.method, f"at most {rule.cuts} cuts{clip}")
+    return f"checked on {cases} with {how}; a leak: {rule.on_leak.value}"

@@ -1,4 +1,4 @@
-"""``proctor score``: scores and ranks without containers: a run again, or files that somebody already has."""
+"""``proctor score``: scores and ranks a run again, or files that somebody already has; runs nobody's method."""
 
 from pathlib import Path
 from typing import Annotated
@@ -35,7 +35,9 @@ def score(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Score, rank and report a run again from its files, or files that somebody already has; no engine is needed.
+    """Score, rank and report a run again from its files, or files that somebody already has.
+
+    No engine is needed, but for a scorer that runs in a container, where its scores on disk do not fit any more.
 
     Example: [bold]proctor score final --challenge ./pitvis2023[/]
 
@@ -44,18 +46,27 @@ def score(
     import threading
 
     from runner.catalog import find_challenge, load_challenge
+    from runner.cli.boundary import stop_on_signals
     from runner.cli.outcome import show_finished, watching
+    from runner.engine import Engine
     from runner.errors import UsageError
     from runner.pipeline import evaluate as flow
     from runner.pipeline import score_files as files
+    from runner.pipeline.scorer_container import EngineDoor
     from runner.store import RunFolder
 
+    def connect(url: str) -> Engine:
+        from runner.engine import docker
+
+        return docker.connect(url or None)
+
+    door = EngineDoor(connect=connect, stopping=stop_on_signals)
     if predictions is None:
         if references is not None or out is not None:
             raise UsageError("--references and --out go with --predictions", remedy="name the files with --predictions")
         mended = load_challenge(find_challenge(challenge)) if challenge else None
         with watching(threading.Event()) as observe:
-            finished = flow.score_again(RunFolder(root=Path(what)), observe, challenge=mended)
+            finished = flow.score_again(RunFolder(root=Path(what)), observe, challenge=mended, door=door)
     else:
         if references is None or out is None:
             raise UsageError(
@@ -70,5 +81,5 @@ def score(
             loaded=load_challenge(find_challenge(what)), predictions=predictions, references=references, out=out
         )
         with watching(threading.Event()) as observe:
-            finished = files.score_files(request, observe)
+            finished = files.score_files(request, observe, door=door)
     raise typer.Exit(show_finished(finished, as_json=json))

@@ -6,6 +6,7 @@ from enum import StrEnum
 from runner.formats.contract import Reading
 from runner.formats.signs import Sign
 from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason, NameKind, StartRefusal
+from runner.streaming.protocol import Breach
 from runner.verdict import VerdictWord
 
 _SEARCHED = 256 << 10
@@ -36,7 +37,7 @@ class Facts:
         word: The verdict's.
         exit_code: None where it never started.
         out_of_memory: Something in it was killed for memory.
-        killed: We ended it, because its time was over.
+        killed: We ended it, because its time was over or it broke the protocol.
         start: Why the engine would not start it.
         intake: Why its file was not taken.
         detail: What stands in the place of the file, in our words.
@@ -47,6 +48,7 @@ class Facts:
         signs: What can be seen of a file that was refused.
         gpu: What it was given of GPUs.
         length_dependent: Its answers depend on the length of a sequence, not on later frames.
+        breach: How it broke the protocol of streamed frames.
         printed: How much it printed.
         text: The end of its log, lower case; untrusted, only searched.
     """
@@ -65,6 +67,7 @@ class Facts:
     signs: frozenset[Sign] = frozenset()
     gpu: Gpu = Gpu.NOT_DUE
     length_dependent: bool = False
+    breach: Breach | None = None
     printed: Log = Log.WHOLE
     text: str = ""
 
@@ -95,7 +98,7 @@ def facts_of(
         word=word,
         exit_code=ended.code if ended else None,
         out_of_memory=ended is not None and ended.oom_killed,
-        killed=result.killed is KillReason.TIME,
+        killed=result.killed in (KillReason.TIME, KillReason.PROTOCOL),
         start=next((reason for reason in StartRefusal if reason == result.refusal), None),
         intake=intake.refusal,
         detail=intake.detail,
@@ -105,6 +108,7 @@ def facts_of(
         answered=reading is not None and reading.prediction is not None,
         signs=signs,
         gpu=(Gpu.GIVEN if has_gpu else Gpu.ABSENT) if job.budget.gpus else Gpu.NOT_DUE,
+        breach=Breach(result.stream.breach) if result.stream is not None and result.stream.breach else None,
         printed=Log.CUT if result.log_truncated else Log.WHOLE if log.strip() else Log.NOTHING,
         text=searchable(log),
     )

@@ -8,6 +8,7 @@ from enum import StrEnum
 from runner.diagnosis.facts import Facts, Gpu, Log
 from runner.formats.signs import Sign
 from runner.job import IntakeRefusal, NameKind, StartRefusal
+from runner.streaming.protocol import Breach
 from runner.verdict import VerdictWord
 
 
@@ -45,6 +46,7 @@ class When:
         signs: What is seen of the file that was refused.
         gpus: What it was given of GPUs.
         length_dependent: Its answers depend on the length of a sequence.
+        breaches: How it broke the protocol of streamed frames.
         printed: How much it printed.
         marks: Texts of the log, lower case.
         patterns: As marks, as regular expressions in which every repetition is bounded.
@@ -64,6 +66,7 @@ class When:
     signs: tuple[Sign, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     length_dependent: bool | None = None
+    breaches: tuple[Breach, ...] = ()
     printed: tuple[Log, ...] = ()
     marks: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
@@ -102,6 +105,7 @@ class When:
             _among(self.names, facts.names),
             _among(self.signs, facts.signs),
             _among(self.gpus, {facts.gpu}),
+            _among(self.breaches, {facts.breach}),
             _among(self.printed, {facts.printed}),
         )
 

@@ -72,6 +72,7 @@ def _asked(when: When) -> Iterable[str]:
     yield _given("the file is seen to be: {}", [one.value for one in when.signs])
     yield _given("a GPU was {}", [one.value for one in when.gpus])
     yield _told(when.length_dependent, "the length of the sequence is what matters", "later frames are what matters")
+    yield _given("the protocol was broken: {}", [one.value for one in when.breaches])
     yield _given("it printed {}", [_PRINTED[one] for one in when.printed])
     marks = list(dict.fromkeys(map(_code, when.marks)))
     yield (

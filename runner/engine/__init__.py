@@ -1,6 +1,7 @@
 """What any container engine must do, in our words."""
 
 from runner.engine.contract import (
+    Attached,
     Bind,
     ContainerFacts,
     ContainerSpec,
@@ -16,7 +17,9 @@ from runner.engine.contract import (
     ImageMissing,
     ImageTooLarge,
     LogLimit,
+    Output,
     Overdue,
+    Piece,
     RefusalPhase,
     Tmpfs,
     VolumeFacts,
@@ -25,6 +28,7 @@ from runner.engine.contract import (
 )
 
 __all__ = [
+    "Attached",
     "Bind",
     "ContainerFacts",
     "ContainerSpec",
@@ -40,7 +44,9 @@ __all__ = [
     "ImageMissing",
     "ImageTooLarge",
     "LogLimit",
+    "Output",
     "Overdue",
+    "Piece",
     "RefusalPhase",
     "Tmpfs",
     "VolumeFacts",

@@ -34,6 +34,7 @@ class RefusalPhase(StrEnum):
     PULL = "pull"
     LOAD = "load"
     BUILD = "build"
+    ATTACH = "attach"
     OTHER = "other"
 
 
@@ -180,7 +181,7 @@ class ContainerSpec:
     """Everything an engine is told about a container; sizes in bytes.
 
     ``command`` and ``entrypoint`` of None leave the image's own. ``cpuset`` such as ``0-3`` wins over ``cpus``
-    (a quota, in processors) where both are given.
+    (a quota, in processors) where both are given. ``stdin``: it has an open standard input, for one ``attach``.
     """
 
     image_id: str
@@ -212,6 +213,7 @@ class ContainerSpec:
     cdi_devices: tuple[str, ...] = ()
     runtime: str | None = None
     init: bool = True
+    stdin: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,6 +303,40 @@ class FileFacts:
     content: bytes = b""
 
 
+class Output(StrEnum):
+    """Which of its streams a container wrote to."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """What a container wrote, as it came: cut anywhere, at most some 64 KiB."""
+
+    output: Output
+    content: bytes
+
+
+class Attached(Protocol):
+    """A container's standard streams, joined to us since before it was started; for one reader and one writer.
+
+    Somebody must read at all times: an engine whose reader stalls stands still for everybody (moby #41827).
+    """
+
+    def read(self) -> Piece | None:
+        """Wait for the next piece of output, however long; None once there is no more, or the connection is gone."""
+
+    def write(self, data: bytes, *, seconds: float) -> int:
+        """Pass on what the container takes of ``data`` within ``seconds``; how many bytes, fewer where it ended."""
+
+    def end_input(self) -> None:
+        """Close the container's standard input."""
+
+    def close(self) -> None:
+        """Break the connection, whoever waits for it; before the container is killed."""
+
+
 class Engine(Protocol):
     """What we ask of a container engine. Every method may raise ``EngineUnreachable``."""
 
@@ -355,6 +391,12 @@ class Engine(Protocol):
 
     def create(self, spec: ContainerSpec) -> str:
         """Create a container; its ID. A warning of the engine about a limit raises ``EngineRefusal``."""
+
+    def attach(self, container: str) -> Attached:
+        """Join the standard streams of a container that was created with ``stdin``, before it is started.
+
+        Closing its input, or losing the connection, ends what the container reads.
+        """
 
     def start(self, container: str) -> None:
         """Start a created container."""

@@ -11,7 +11,6 @@ import logging
 import os
 import shutil
 import socket
-import struct
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from runner.clock import Clock, MonotonicClock
 from runner.engine import docker_answers as answers
 from runner.engine import docker_files as files
 from runner.engine.contract import (
+    Attached,
     ContainerFacts,
     ContainerSpec,
     EngineFacts,
@@ -35,6 +35,7 @@ from runner.engine.contract import (
     VolumeFacts,
     VolumeSpec,
 )
+from runner.engine.docker_attach import DockerAttached, demultiplexed, plain_socket
 from runner.engine.docker_requests import create_body, volume_options
 from runner.errors import HostUnfit
 
@@ -55,8 +56,6 @@ _REMOVAL_SECONDS = 20.0
 _PING_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 _LONGEST_LINE = 1 << 16
-# Docker's log stream: one byte of stream number, three of nothing, four of length.
-_FRAME_HEADER = struct.Struct(">BxxxL")
 
 
 class DockerEngine:
@@ -232,6 +231,12 @@ class DockerEngine:
                     message = f"no such volume: {mount.volume}"
                     raise EngineRefusal(RefusalPhase.CREATE, message, status=400) from error
 
+    def attach(self, container: str) -> Attached:
+        """Join the standard streams of a container that was created with ``stdin``, before it is started."""
+        with self._clients.give(RefusalPhase.ATTACH) as client:
+            connection = plain_socket(client.joined(container))
+            return DockerAttached(connection, client, self._clock, early=client.read_ahead(connection))
+
     def start(self, container: str) -> None:
         """Start a created container."""
         with self._clients.lend(RefusalPhase.START) as client:
@@ -283,8 +288,8 @@ class DockerEngine:
         asked: dict[str, str | int] = {"stdout": 1, "stderr": 1, "follow": 0, "tail": lines}
         end = bytearray()
         with self._clients.lend(RefusalPhase.OTHER) as client:
-            for piece in _payloads(client.read("/containers/{}/logs", container, asked)):
-                end += piece
+            for piece in demultiplexed(client.read("/containers/{}/logs", container, asked)):
+                end += piece.content
                 if len(end) > max_bytes:
                     del end[: len(end) - max_bytes]
         return bytes(end)
@@ -398,26 +403,6 @@ def _first(pieces: Generator[bytes, None, None], wanted: int) -> bytes:
 def _progress_line(entry: object) -> str:
     parts = (answers.text(entry, key) for key in ("id", "status", "progress", "stream"))
     return " ".join(part.strip() for part in parts if part.strip())
-
-
-def _payloads(stream: Iterable[bytes]) -> Iterator[bytes]:
-    """What a log stream carries, without its frames and however the frames are cut."""
-    header = bytearray()
-    left = 0
-    for chunk in stream:
-        rest = memoryview(chunk)
-        while rest:
-            if left == 0:
-                taken = rest[: _FRAME_HEADER.size - len(header)]
-                header += taken
-                if len(header) == _FRAME_HEADER.size:
-                    left = _FRAME_HEADER.unpack(header)[1]
-                    header.clear()
-            else:
-                taken = rest[:left]
-                left -= len(taken)
-                yield bytes(taken)
-            rest = rest[len(taken) :]
 
 
 def _context(folder: Path) -> IO[bytes]:

@@ -9,7 +9,9 @@ A ``requests`` session is not promised to be safe across threads, so no two thre
 client: one is lent for the length of a request and given back.
 """
 
+import contextlib
 import http.client
+import io
 import json
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -142,6 +144,23 @@ class Client(docker.APIClient):
             with self.get(url, params={"path": path}, stream=True, timeout=REQUEST_SECONDS) as told:
                 _require_success(told)
         return response.headers.get(header, "")
+
+    def joined(self, container: str) -> object:
+        """Ask for a container's standard streams; docker-py's wrapping of a socket."""
+        asked = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        found: object = self.attach_socket(container, params=asked)
+        return found
+
+    def read_ahead(self, connection: "socket.socket") -> bytes:
+        """What came right behind the answer that handed a connection over, and was read with it."""
+        buffer: object = self._streamed.raw if self._streamed is not None else None
+        for step in ("_fp", "fp"):
+            buffer = getattr(buffer, step, None)
+        connection.settimeout(0)  # so that an empty buffer is not waited for
+        with contextlib.suppress(OSError):
+            if isinstance(buffer, io.BufferedReader):
+                return buffer.peek()
+        return b""
 
     # docker-py's type stubs leave these three untyped.
 
@@ -330,6 +349,17 @@ class Clients:
             if self._clock.now() - started < seconds:
                 raise
             raise Overdue(f"the engine did not finish to {phase.value} within {seconds:g} s", remedy=_REMEDY) from error
+
+    @contextmanager
+    def give(self, phase: RefusalPhase) -> Iterator[Client]:
+        """Give a client away, to be closed by who got it; it is closed here only where the block fails."""
+        with answering(phase):
+            client = self._make()
+            try:
+                yield client
+            except BaseException:
+                client.close()
+                raise
 
     def close(self) -> None:
         """Let go of the idle connections."""

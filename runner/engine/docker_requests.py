@@ -18,7 +18,9 @@ def create_body(spec: ContainerSpec, *, podman: bool = False) -> dict[str, objec
         "User": spec.user,
         "Labels": dict(spec.labels),
         "Env": [f"{name}={value}" for name, value in spec.environment.items()],
-        "OpenStdin": False,
+        "OpenStdin": spec.stdin,
+        # Its input ends with ours; else it goes on waiting once we are gone.
+        "StdinOnce": spec.stdin,
         "Tty": False,
         "AttachStdout": False,
         "AttachStderr": False,

@@ -30,13 +30,14 @@ import tempfile
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias, TypedDict, Unpack
 
-from runner.clock import SimulatedClock
+from runner.clock import Clock, SimulatedClock
 from runner.engine.contract import (
+    Attached,
     ContainerFacts,
     ContainerSpec,
     EngineFacts,
@@ -53,6 +54,7 @@ from runner.engine.contract import (
 )
 from runner.engine.docker_answers import split_reference
 from runner.engine.fake_files import FakeTree, static_program, tree_of
+from runner.engine.fake_talk import FakeAttached
 
 FAKE_FACTS = EngineFacts(
     name="Docker Engine",
@@ -73,6 +75,7 @@ FAKE_FACTS = EngineFacts(
     kernel="6.1.0",
 )
 _LEAST_MEMORY = 6 << 20  # what Docker insists on
+_REAL_NAP = 0.02
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class FakeExit:
 class FakeBox:
     """What a fake program sees of its container."""
 
-    def __init__(self, spec: ContainerSpec, image: ImageFacts, roots: Mapping[str, Path]) -> None:
+    def __init__(self, spec: ContainerSpec, image: ImageFacts, roots: Mapping[str, Path], clock: Clock) -> None:
         self.spec = spec
         self.arguments = _arguments(spec, image)
         self.environment: Mapping[str, str] = {**_environment(image.environment), **spec.environment}
@@ -98,6 +101,7 @@ class FakeBox:
         self.tree_bytes = 0
         """What it wrote to its own tree; a fake one has none, so the program says how much it would have been."""
         self._roots = roots
+        self._clock = clock
 
     def path(self, inside: str) -> Path:
         """The host's path of a path in the container.
@@ -115,9 +119,18 @@ class FakeBox:
         """Write a line to the container's log."""
         self.log += text.encode() + b"\n"
 
+    def sleep(self, seconds: float) -> None:
+        """Let time pass while it works; for a program that talks."""
+        self._clock.sleep(seconds)
 
-FakeProgram: TypeAlias = Callable[[FakeBox], FakeExit | int | None]
+
+FakeTalk: TypeAlias = Generator[bytes, bytes, FakeExit | int | None]
+FakeProgram: TypeAlias = Callable[[FakeBox], FakeExit | int | FakeTalk | None]
 """A program: its box in; an exit, an exit code, or None for success after one second out.
+
+One that talks is a generator: it yields what it prints, and is sent what it reads next, empty once its input has
+ended; ``yield b""`` only reads. It runs whenever it is written to, in the writer's thread, and ends at once when it
+returns an exit code or None.
 
 What it raises comes out of ``start`` and leaves the container created: an ``EngineRefusal`` is an engine's
 refusal to start, anything else a mistake in the test. A program that crashes returns its exit code.
@@ -152,6 +165,7 @@ class _Container:
     started: float | None = None
     finished: float = math.inf
     end: FakeExit = field(default_factory=FakeExit)
+    streams: FakeAttached[FakeExit | int | None] | None = None
 
 
 class FakeEngine:
@@ -347,10 +361,18 @@ class FakeEngine:
             self._check(spec)
             identity = _digest(f"container {next(self._serial)}")
             scratch = self._folder()
-            box = FakeBox(spec, image, self._roots(spec, scratch))
+            box = FakeBox(spec, image, self._roots(spec, scratch), self._clock)
             self._containers[identity] = _Container(identity, spec, image, box, scratch)
             self.created.append(spec)
             return identity
+
+    def attach(self, container: str) -> Attached:
+        """Join the standard streams of a created container, whose program should be a generator."""
+        self._enter("attach")
+        with self._lock:
+            found = self._container(container, RefusalPhase.ATTACH)
+            found.streams = FakeAttached()
+            return found.streams
 
     def start(self, container: str) -> None:
         """Run a created container's program; the container then counts as running for its seconds."""
@@ -363,9 +385,24 @@ class FakeEngine:
             program = self._programs[found.image.id]
         outcome = program(found.box)
         with self._lock:
-            found.end = outcome if isinstance(outcome, FakeExit) else FakeExit(code=outcome or 0)
             found.started = self._clock.now()
-            found.finished = found.started + found.end.seconds
+            if not isinstance(outcome, Generator):
+                found.end = outcome if isinstance(outcome, FakeExit) else FakeExit(code=outcome or 0)
+                found.finished = found.started + found.end.seconds
+                if found.streams is not None:
+                    found.streams.print_all(bytes(found.box.log))
+                return
+            streams = found.streams = found.streams or FakeAttached()
+
+        def over(outcome: FakeExit | int | None) -> None:
+            """It has returned, unless it was killed."""
+            with self._lock:
+                if found.finished != math.inf:
+                    return
+                found.end = outcome if isinstance(outcome, FakeExit) else FakeExit(code=outcome or 0, seconds=0.0)
+                found.finished = self._clock.now() + found.end.seconds
+
+        streams.begin(outcome, found.box.log, over)
 
     def inspect(self, container: str) -> ContainerFacts | None:
         """Say how a container is; None where there is none."""
@@ -382,9 +419,13 @@ class FakeEngine:
             return found.box.tree_bytes if found else 0
 
     def await_exit(self, container: str, *, seconds: float) -> None:
-        """Move the clock to the container's end, at most by ``seconds``."""
+        """Move the clock to the container's end, at most by ``seconds``; where it talks, no faster than a real one."""
         with self._lock:
             found = self._find(container)
+        if found is not None and found.streams is not None and found.finished == math.inf:
+            seconds = min(seconds, _REAL_NAP)
+            found.streams.await_end(seconds)
+        with self._lock:
             left = 0.0 if found is None or found.started is None else found.finished - self._clock.now()
         self._clock.sleep(min(seconds, max(0.0, left)))
 
@@ -409,6 +450,7 @@ class FakeEngine:
         self._enter("remove")
         with self._lock:
             if (found := self._find(container)) is not None:
+                self._end(found, code=137)
                 del self._containers[found.id]
                 shutil.rmtree(found.scratch)
 
@@ -555,6 +597,8 @@ class FakeEngine:
         if self._runs(container):
             container.finished = self._clock.now()
             container.end = FakeExit(code=code)
+            if container.streams is not None:
+                container.streams.end()
 
     def _facts(self, container: _Container) -> ContainerFacts:
         runs, started = self._runs(container), container.started

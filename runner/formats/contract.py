@@ -127,8 +127,11 @@ class Reading:
         prediction: What it says; None where there is a problem.
         problems: The first problems, in the order of the file.
         problem_count: How many there are in all.
+        notes: Where it is taken although something lacked or was too much, as challenge.yaml says: what, and how
+            often, in our own words; safe to show to anybody.
     """
 
     prediction: Prediction | None
     problems: tuple[Problem, ...] = ()
     problem_count: int = 0
+    notes: tuple[str, ...] = ()

@@ -2,31 +2,49 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum, auto
 
 from runner.challenge.formats import IndexRule
 from runner.formats.frame_rule import Fault, is_frame, last_number
 from runner.formats.readers.problems import ProblemList
 
 
-def check_index(rule: IndexRule, entries: Sequence[tuple[int, int | None]], frames: int | None) -> ProblemList:
+class Gaps(Enum):
+    """Whether a table may leave frames out."""
+
+    REFUSED = auto()
+    ALLOWED = auto()
+
+
+def check_index(
+    rule: IndexRule, entries: Sequence[tuple[int, int | None]], frames: int | None, *, gaps: Gaps = Gaps.REFUSED
+) -> ProblemList:
     """Say what is wrong with the numbers of the frames.
 
     Args:
         rule: What they must be.
         entries: Row and number, in the order of the file; None where the number could not be read.
         frames: How many there must be; None where nobody knows.
+        gaps: Whether a frame may be left out.
     """
     problems = ProblemList()
     numbered = _fill_in(rule, entries)
     if not numbered:
         problems.add(Fault.NO_ROWS.value if frames is None else Fault.NO_ROWS_OF.format(frames=frames))
         return problems
-    if not _one_mistake(rule, numbered, frames, problems):
+    # Where frames may be left out, every 24th row is what a table of every 24th frame looks like.
+    sound = gaps is Gaps.ALLOWED and all(is_frame(rule, number, frames) for _, number in numbered)
+    if sound or not _one_mistake(rule, numbered, frames, problems):
         seen = _check_rows(rule, numbered, frames, problems)
-        gaps = ProblemList()
-        for start, end in _gaps(seen, frames):
-            _report_gap(rule, start, end, seen, gaps)
-        problems.take(gaps)
+        if gaps is Gaps.REFUSED:
+            problems.take(_report_gaps(rule, seen, frames))
+    return problems
+
+
+def _report_gaps(rule: IndexRule, seen: Mapping[int, int], frames: int | None) -> ProblemList:
+    problems = ProblemList()
+    for start, end in _gaps(seen, frames):
+        _report_gap(rule, start, end, seen, problems)
     return problems
 
 

@@ -21,8 +21,12 @@ def ids_by_name(rule: ColumnRule, role: Role) -> Mapping[str, int]:
 class Labels:
     """Reads the cells of one column; few texts stand there again and again, so each is read once."""
 
-    def __init__(self, rule: ColumnRule, role: Role) -> None:
+    def __init__(self, rule: ColumnRule, role: Role, *, stand_in: int | None = None) -> None:
+        """``stand_in``: what an unknown label counts as; None where it is a problem."""
         self._rule = rule
+        self._stand_in = stand_in
+        self._unknown: set[str] = set()
+        self.unknown = 0
         self._role = role
         self._legal = legal_labels(rule, role)
         self._ids = ids_by_name(rule, role)
@@ -34,11 +38,18 @@ class Labels:
         known = self._known.get(text)
         if known is None:
             known = self._known[text] = self._name(text) if self._rule.names else self._number(text)
+        self.unknown += text in self._unknown
         return known
+
+    def _no_label(self, text: str) -> int | str:
+        if self._stand_in is None:
+            return no_label(self._rule, self._role)
+        self._unknown.add(text)
+        return self._stand_in
 
     def _number(self, text: str) -> int | str:
         label = parse_integer(text)
-        return no_label(self._rule, self._role) if isinstance(label, int) and label not in self._legal else label
+        return self._no_label(text) if isinstance(label, int) and label not in self._legal else label
 
     def _name(self, text: str) -> int | str:
         if text in self._ids:
@@ -47,8 +58,9 @@ class Labels:
             return Mistake.EMPTY.value
         if loosely(text) in self._loose:
             return nearly_label(self._rule, self._role)
-        said = is_a_number if isinstance(parse_integer(text), int) else no_label
-        return said(self._rule, self._role)
+        if isinstance(parse_integer(text), int):
+            return is_a_number(self._rule, self._role)
+        return self._no_label(text)
 
 
 def read_labels(rule: ColumnRule, cells: Sequence[str], role: Role) -> NDArray[np.int64] | None:

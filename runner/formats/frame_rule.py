@@ -41,6 +41,7 @@ class Fault(StrEnum):
     CELL = "row {row}: {column} {mistake}"
     NO_ROWS = "there are no rows under the header"
     NO_ROWS_OF = "there are no rows under the header; {frames} are due"
+    NO_FRAMES = "none of the rows is that of a frame; {frames} are due"
     RISES_MORE = "{index} rises by more than {step} a row"
     RISES_LESS = "{index} rises by less than {step} a row"
     STARTS = "row {row}: {index} starts at {number} where {first} is due"
@@ -136,6 +137,8 @@ def sentences(rule: FrameTableFormat, frames: int | None, role: Role) -> re.Patt
 
 
 _COUNT = "[1-9][0-9]{0,5}"
+_LONG_COUNT = "[1-9][0-9]{0,14}"
+"""Of rows that are missing where nobody knows how many there must be: as many as an index has numbers."""
 
 
 def index_fields(rule: IndexRule, frames: int | None) -> dict[str, str]:
@@ -143,7 +146,7 @@ def index_fields(rule: IndexRule, frames: int | None) -> dict[str, str]:
     return {
         **dict.fromkeys(("row", "earlier"), "[1-9][0-9]{0,7}"),
         **dict.fromkeys(("number", "highest", "after", "end"), _frame_numbers(rule, frames)),
-        "count": _COUNT,
+        "count": _LONG_COUNT if frames is None else _COUNT,
         "index": any_of([rule.column]),
         "first": any_of([rule.first]),
         "second": any_of([rule.first + rule.step]),

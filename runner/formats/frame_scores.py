@@ -14,12 +14,13 @@ from runner.confine import Confine, JsonValue, Reply
 from runner.confine.wire import pack
 from runner.formats.contract import Due, FrameScores, Reading, Role
 from runner.formats.due_file import due_file, read_due
-from runner.formats.readers.confined import confined_call, garbled, told
+from runner.formats.lenience import ScoreLenience
+from runner.formats.readers.confined import confined_call, counts_of, garbled, told
 from runner.formats.readers.file_bytes import in_memory
 from runner.formats.readers.opened import read_file
 from runner.formats.readers.problems import ProblemList
 from runner.formats.score_json import read_json_scores
-from runner.formats.score_rule import MOST_FRAMES, frame_ids, index_rule, sentences, wrong_scores
+from runner.formats.score_rule import MOST_FRAMES, frame_ids, index_rule, most_entries, sentences, wrong_scores
 from runner.formats.score_table import read_table_scores
 
 _SCORES = "scores"
@@ -40,15 +41,21 @@ def read_frame_scores(rule: FrameScoresFormat, descriptor: int, *, due: Due, rol
     Raises:
         UsageError: The case cannot be described so: two frames have the same id, or there are too many scores.
     """
+    return _read_counted(rule, descriptor, due=due, role=role)[0]
+
+
+def _read_counted(rule: FrameScoresFormat, descriptor: int, *, due: Due, role: Role) -> tuple[Reading, ScoreLenience]:
     problems = ProblemList()
     ids = frame_ids(rule, due)
+    frames = None if ids is None else len(ids)
+    lenience = ScoreLenience.of(rule, frames=frames, role=role)
     if rule.layout == "json":
-        scores = read_json_scores(rule, descriptor, ids=ids, role=role, problems=problems)
+        scores = read_json_scores(rule, descriptor, ids=ids, role=role, problems=problems, lenience=lenience)
     else:
-        frames = None if ids is None else len(ids)
-        scores = read_table_scores(rule, descriptor, frames=frames, problems=problems)
-    prediction = None if problems.count else FrameScores(scores=scores)
-    return Reading(prediction=prediction, problems=tuple(problems.kept), problem_count=problems.count)
+        scores = read_table_scores(rule, descriptor, frames=frames, problems=problems, lenience=lenience)
+    if problems.count:
+        return Reading(prediction=None, problems=tuple(problems.kept), problem_count=problems.count), lenience
+    return Reading(prediction=FrameScores(scores=scores), notes=lenience.notes(len(scores))), lenience
 
 
 # The two sides of the confined call.
@@ -58,10 +65,11 @@ def read_in_child(request: Mapping[str, JsonValue], descriptors: Sequence[int]) 
     """The child's side of ``confined_read``."""
     rule = FrameScoresFormat.model_validate(request["rule"])
     content, due = descriptors
-    reading = read_frame_scores(rule, content, due=read_due(due), role=Role(str(request["role"])))
+    reading, lenience = _read_counted(rule, content, due=read_due(due), role=Role(str(request["role"])))
     problems = ProblemList(kept=[*reading.problems], count=reading.problem_count)
     found = reading.prediction
-    return Reply(header=told(problems), arrays={_SCORES: found.scores} if isinstance(found, FrameScores) else {})
+    header = told(problems, lenience.counts)
+    return Reply(header=header, arrays={_SCORES: found.scores} if isinstance(found, FrameScores) else {})
 
 
 def confined_read(confine: Confine, rule: FrameScoresFormat, path: Path, *, due: Due, role: Role) -> Reading:
@@ -82,7 +90,7 @@ def confined_read(confine: Confine, rule: FrameScoresFormat, path: Path, *, due:
     frames = None if ids is None else len(ids)
 
     def read(descriptor: int) -> Reading:
-        problems = ProblemList()
+        problems, lenience = ProblemList(), ScoreLenience.of(rule, frames=frames, role=role)
         with due_file(due) as beside:
             scores = confined_call(
                 confine,
@@ -91,17 +99,19 @@ def confined_read(confine: Confine, rule: FrameScoresFormat, path: Path, *, due:
                 descriptor,
                 sentences=lambda: sentences(rule, frames),
                 array_bytes=(MOST_FRAMES if frames is None else frames) * rule.classes * 8,
-                check=lambda reply: _check(rule, reply, frames),
+                check=lambda reply: _check(rule, reply, frames, lenience),
                 problems=problems,
                 columns=[index_rule(rule).column],
                 beside=[beside],
+                counts=len(lenience.counts),
             )
-        return Reading(prediction=scores, problems=tuple(problems.kept), problem_count=problems.count)
+        notes = () if scores is None else lenience.notes(scores.frames)
+        return Reading(prediction=scores, problems=tuple(problems.kept), problem_count=problems.count, notes=notes)
 
     return read_file(path, read)
 
 
-def _check(rule: FrameScoresFormat, reply: Reply, frames: int | None) -> FrameScores:
+def _check(rule: FrameScoresFormat, reply: Reply, frames: int | None, lenience: ScoreLenience) -> FrameScores:
     """Believe nothing: the child may no longer be ours."""
     scores = reply.arrays.get(_SCORES)
     if scores is None or len(reply.arrays) > 1 or scores.dtype != np.float64 or scores.ndim != 2:
@@ -111,6 +121,7 @@ def _check(rule: FrameScoresFormat, reply: Reply, frames: int | None) -> FrameSc
     numbers = scores.astype(np.float64, copy=False)
     if not np.isfinite(numbers).all() or any(wrong.any() for _, wrong in wrong_scores(rule, numbers)):
         raise garbled("its answer holds scores that are none")
+    lenience.believe(counts_of(reply), numbers, most_dropped=most_entries(rule, frames))
     return FrameScores(scores=numbers)
 
 

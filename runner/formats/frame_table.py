@@ -17,10 +17,11 @@ from runner.confine import Confine, JsonValue, Reply
 from runner.confine.wire import pack
 from runner.formats.contract import FrameTable, Reading, Role
 from runner.formats.frame_header import Layout, read_header, separator_of
-from runner.formats.frame_index import check_index
+from runner.formats.frame_index import Gaps, check_index
 from runner.formats.frame_labels import Labels, read_labels, read_numbers
-from runner.formats.frame_rule import CAPS, Fault, legal_labels, required_columns, sentences
-from runner.formats.readers.confined import confined_call, garbled, told
+from runner.formats.frame_rule import CAPS, Fault, is_frame, legal_labels, required_columns, sentences
+from runner.formats.lenience import TableLenience
+from runner.formats.readers.confined import confined_call, counts_of, garbled, told
 from runner.formats.readers.csv_table import (
     parse_integer,
     read_integers,
@@ -48,24 +49,69 @@ def read_frame_table(rule: FrameTableFormat, descriptor: int, *, frames: int | N
     Returns:
         The labels, ``(frames,)`` a column that is there; or the problems, in the order of the file.
     """
-    problems = ProblemList()
+    return _read_counted(rule, descriptor, frames=frames, role=role)[0]
+
+
+def _read_counted(
+    rule: FrameTableFormat, descriptor: int, *, frames: int | None, role: Role
+) -> tuple[Reading, TableLenience]:
+    problems, lenience = ProblemList(), TableLenience.of(rule, frames=frames, role=role)
+    table = _read_table(rule, descriptor, frames=frames, role=role, problems=problems, lenience=lenience)
+    if table is None or problems.count:
+        return Reading(prediction=None, problems=tuple(problems.kept), problem_count=problems.count), lenience
+    return Reading(prediction=table, notes=lenience.notes(rule, list(table.columns), table.frames)), lenience
+
+
+def _read_table(
+    rule: FrameTableFormat,
+    descriptor: int,
+    *,
+    frames: int | None,
+    role: Role,
+    problems: ProblemList,
+    lenience: TableLenience,
+) -> FrameTable | None:
     text = read_text(descriptor, caps=CAPS, problems=problems)
     if (table := _read_faultless(rule, text, frames, role)) is not None:
-        return Reading(prediction=table)
+        return table
     lines = split_lines(text, caps=CAPS, problems=problems) if text else []
     if not lines:
-        return Reading(prediction=None, problems=tuple(problems.kept), problem_count=problems.count)
+        return None
     separator = separator_of(rule, lines[0], problems)
     rows = split_fields(lines, separator=separator, caps=CAPS, problems=problems)
     layout = read_header(rule, rows, role, problems)
-    cells = _read_cells(rule, layout, role)
+    cells = _read_cells(rule, layout, role, frames, lenience)
     problems.take(cells.problems)
-    if layout.index is not None:
-        problems.take(check_index(rule.index, cells.index, frames))
+    if lenience.dropped and not cells.index:
+        problems.add(Fault.NO_FRAMES.format(frames=frames))
+    elif layout.index is not None:
+        gaps = Gaps.REFUSED if lenience.fill is None else Gaps.ALLOWED
+        problems.take(check_index(rule.index, cells.index, frames, gaps=gaps))
     if problems.count:
-        return Reading(prediction=None, problems=tuple(problems.kept), problem_count=problems.count)
+        return None
     columns = {name: np.array(values, dtype=np.int64) for name, values in cells.columns.items()}
-    return Reading(prediction=FrameTable(columns=columns))
+    if lenience.fill is not None and frames is not None:
+        columns = _filled(rule, cells, columns, frames, lenience)
+    return FrameTable(columns=columns)
+
+
+def _filled(
+    rule: FrameTableFormat,
+    cells: "_Cells",
+    columns: Mapping[str, NDArray[np.int64]],
+    frames: int,
+    lenience: TableLenience,
+) -> dict[str, NDArray[np.int64]]:
+    """The columns with a label for each frame; the numbers of the rows are those of different frames, in order."""
+    numbers = np.array([number for _, number in cells.index], dtype=np.int64)
+    places = (numbers - rule.index.first) // rule.index.step
+    lenience.filled = frames - len(places)
+    filled = {}
+    for name, labels in columns.items():
+        assert lenience.fill is not None
+        filled[name] = np.full(frames, lenience.fill[name], np.int64)
+        filled[name][places] = labels
+    return filled
 
 
 def _read_faultless(rule: FrameTableFormat, text: str, frames: int | None, role: Role) -> FrameTable | None:
@@ -131,9 +177,11 @@ class _Cells:
     problems: ProblemList
 
 
-def _read_cells(rule: FrameTableFormat, layout: Layout, role: Role) -> _Cells:
+def _read_cells(
+    rule: FrameTableFormat, layout: Layout, role: Role, frames: int | None, lenience: TableLenience
+) -> _Cells:
     cells = _Cells(index=[], columns={name: [] for name in layout.columns}, problems=ProblemList())
-    labels = {name: Labels(rule.columns[name], role) for name in layout.columns}
+    labels = {name: Labels(rule.columns[name], role, stand_in=lenience.stand_ins.get(name)) for name in layout.columns}
     index_name = rule.index.column
     for line, fields in layout.rows:
         if len(fields) != layout.width:
@@ -146,6 +194,9 @@ def _read_cells(rule: FrameTableFormat, layout: Layout, role: Role) -> _Cells:
             continue
         if layout.index is not None:
             number = parse_integer(fields[layout.index])
+            if lenience.drops and isinstance(number, int) and not is_frame(rule.index, number, frames):
+                lenience.dropped += 1
+                continue
             if isinstance(number, str):
                 what = Fault.CELL.format(row=line, column=index_name, mistake=number)
                 cells.problems.add(what, row=line, column=index_name, value=fields[layout.index])
@@ -157,6 +208,7 @@ def _read_cells(rule: FrameTableFormat, layout: Layout, role: Role) -> _Cells:
                 cells.problems.add(what, row=line, column=name, value=fields[place])
             else:
                 cells.columns[name].append(label)
+    lenience.unknown = {name: labels[name].unknown for name in lenience.stand_ins if name in labels}
     return cells
 
 
@@ -168,10 +220,11 @@ def read_in_child(request: Mapping[str, JsonValue], descriptors: Sequence[int]) 
     rule = FrameTableFormat.model_validate(request["rule"])
     frames = request["frames"]
     assert frames is None or isinstance(frames, int)
-    reading = read_frame_table(rule, descriptors[0], frames=frames, role=Role(str(request["role"])))
+    reading, lenience = _read_counted(rule, descriptors[0], frames=frames, role=Role(str(request["role"])))
     problems = ProblemList(kept=[*reading.problems], count=reading.problem_count)
     table = reading.prediction
-    return Reply(header=told(problems), arrays=table.columns if isinstance(table, FrameTable) else {})
+    header = told(problems, lenience.counts)
+    return Reply(header=header, arrays=table.columns if isinstance(table, FrameTable) else {})
 
 
 def confined_read(
@@ -199,7 +252,7 @@ def confined_read(
 def _read_descriptor(
     confine: Confine, rule: FrameTableFormat, descriptor: int, *, frames: int | None, role: Role
 ) -> Reading:
-    problems = ProblemList()
+    problems, lenience = ProblemList(), TableLenience.of(rule, frames=frames, role=role)
     table = confined_call(
         confine,
         "runner.formats.frame_table.read_in_child",
@@ -208,13 +261,17 @@ def _read_descriptor(
         sentences=lambda: sentences(rule, frames, role),
         columns=(rule.index.column, *rule.columns),
         array_bytes=len(rule.columns) * (CAPS.rows if frames is None else frames) * 8,
-        check=lambda reply: _check_table(rule, reply, frames=frames, role=role),
+        check=lambda reply: _check_table(rule, reply, frames=frames, role=role, lenience=lenience),
         problems=problems,
+        counts=len(lenience.counts),
     )
-    return Reading(prediction=table, problems=tuple(problems.kept), problem_count=problems.count)
+    notes = () if table is None else lenience.notes(rule, list(table.columns), table.frames)
+    return Reading(prediction=table, problems=tuple(problems.kept), problem_count=problems.count, notes=notes)
 
 
-def _check_table(rule: FrameTableFormat, reply: Reply, *, frames: int | None, role: Role) -> FrameTable:
+def _check_table(
+    rule: FrameTableFormat, reply: Reply, *, frames: int | None, role: Role, lenience: TableLenience
+) -> FrameTable:
     """Believe nothing: the child may no longer be ours."""
     there = [name for name in rule.columns if name in reply.arrays]
     if not there or len(there) != len(reply.arrays) or not set(required_columns(rule, role)) <= set(there):
@@ -230,6 +287,7 @@ def _check_table(rule: FrameTableFormat, reply: Reply, *, frames: int | None, ro
     lengths = {array.size for array in columns.values()}
     if len(lengths) != 1 or frames not in (None, *lengths) or max(lengths) > CAPS.rows:
         raise garbled("its answer has a wrong number of frames")
+    lenience.believe(counts_of(reply), columns, frames=max(lengths), caps=CAPS)
     return FrameTable(columns=columns)
 
 

@@ -8,11 +8,9 @@ are ours: a frame is named by its place in the case. What a container wrote goes
 import errno
 import io
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -27,14 +25,18 @@ from runner.confine import Confine, JsonValue, Reply
 from runner.confine.wire import pack
 from runner.errors import HostFault, UsageError
 from runner.formats.contract import Due, LabelImages, Reading, Role
-from runner.formats.palette import Colour, Palette
-from runner.formats.readers import png_image, png_rule
+from runner.formats.image_rule import FRAME, STOPPED, Fault, ImageRule, image_rule, names_of, sentences
+from runner.formats.lenience import filled_note
+from runner.formats.palette import Palette
+from runner.formats.readers import png_image
 from runner.formats.readers.confined import confined_call, garbled, told
 from runner.formats.readers.file_bytes import in_memory
 from runner.formats.readers.png_chunks import read_header
 from runner.formats.readers.png_image import read_png
-from runner.formats.readers.png_rule import SAMPLES, TYPES, Mode, PngCaps, PngRule
-from runner.formats.readers.problems import ProblemList, any_of, sentence_pattern
+from runner.formats.readers.png_rule import TYPES, Mode
+from runner.formats.readers.problems import ProblemList
+
+__all__ = ["confined_read", "image_rule", "names_of", "read_images", "sentences"]
 
 Pixels = NDArray[np.uint8]
 _Value = TypeVar("_Value")
@@ -44,83 +46,6 @@ MOST_IMAGES = 8
 
 _MOST_LABELS = 16 << 20
 """Bytes of labels a call."""
-
-_MOST_COLOURS = 255
-_ATTACHED = 1 << 20
-
-
-class Fault(StrEnum):
-    """Every sentence about a label image, but for those about a PNG file."""
-
-    MISSING = "the image is missing"
-    LINK = "the image is no regular file"
-    UNREADABLE = "the image cannot be opened"
-    COLOUR = "pixel [{row}, {column}]: the colour is that of no class; of such pixels there are {count}"
-    CLASS = "pixel [{row}, {column}]: the value is no class; of such pixels there are {count}"
-
-
-_FRAME = "frame {frame} of {frames}: {sentence}"
-_STOPPED = "frames {first} to {last} of {frames}: {sentence}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ImageRule:
-    """What a child must know of a format.
-
-    Attributes:
-        width: Pixels a row.
-        height: Rows.
-        classes: Numbers of the classes.
-        colours: Their colours in the same order; empty where a pixel holds the number itself.
-    """
-
-    width: int
-    height: int
-    classes: tuple[int, ...]
-    colours: tuple[Colour, ...]
-
-    @property
-    def caps(self) -> PngCaps:
-        """How large a file may be: pixels that nothing compresses, what PNG adds to them, and some text."""
-        pixels = self.width * self.height * (3 if self.colours else 1)
-        return PngCaps(size=pixels + pixels // 32 + 2 * self.height + 2 * _ATTACHED, attached=_ATTACHED)
-
-    def png(self, mode: Mode) -> PngRule:
-        """What is asked of the PNG file."""
-        return PngRule(mode=mode, width=self.width, height=self.height)
-
-    @property
-    def modes(self) -> tuple[Mode, ...]:
-        """What a pixel may hold."""
-        return (Mode.RGB,) if self.colours else (Mode.GREY, Mode.INDEX)
-
-    @property
-    def legal(self) -> NDArray[np.bool_]:
-        """Whether a number is a class, shape ``(256,)``."""
-        return np.isin(np.arange(256), self.classes)
-
-
-def image_rule(rule: LabelImagesFormat) -> ImageRule:
-    """The rule of a task's images.
-
-    Raises:
-        UsageError: They are larger, or of more colours, than are read.
-    """
-    coloured = rule.coding == "colour"
-    found = ImageRule(
-        width=rule.width,
-        height=rule.height,
-        classes=tuple(rule.classes),
-        colours=tuple(one.colour for one in rule.classes.values() if one.colour is not None) if coloured else (),
-    )
-    remedy = "change the task's format in challenge.yaml"
-    if (most := found.caps.pixel_bytes) < rule.width * rule.height * SAMPLES[found.modes[0]]:
-        what = f"images of {rule.width} × {rule.height} pixels have more than the {most} bytes that are read"
-        raise UsageError(what, remedy=remedy)
-    if len(found.colours) > _MOST_COLOURS:
-        raise UsageError(f"there are more than {_MOST_COLOURS} classes with colours", remedy=remedy)
-    return found
-
 
 # The child's side.
 
@@ -148,7 +73,7 @@ def read_images(
             labels = _of_values(pixels, legal, found) if palette is None else _of_colours(pixels, palette, rule, found)
             if not found.count:
                 yield labels
-        named = [replace(one, what=_FRAME.format(frame=frame, frames=frames, sentence=one.what)) for one in found.kept]
+        named = [replace(one, what=FRAME.format(frame=frame, frames=frames, sentence=one.what)) for one in found.kept]
         problems.take(ProblemList(kept=named, count=found.count))
 
 
@@ -214,7 +139,7 @@ def confined_read(
     path: Path,
     *,
     due: Due,
-    role: Role,  # noqa: ARG001  the same for whoever wrote it
+    role: Role,
 ) -> Reading:
     """Look at every image of a folder, in children that can do nothing else.
 
@@ -223,7 +148,7 @@ def confined_read(
         rule: What the images must be.
         path: The folder; of its files those count that the format names, one a frame.
         due: The case.
-        role: Of no meaning here.
+        role: A prediction may lack images where challenge.yaml states what they count as.
 
     Returns:
         The images, to be read one after the other; or the problems, in the order of the frames. Where a reader stops,
@@ -238,32 +163,46 @@ def confined_read(
             "label images are due for every frame, and the case has no frames",
             remedy="choose another format in challenge.yaml, or inputs that have frames",
         )
-    folder = _Folder(confine, image_rule(rule), path, names_of(rule, due))
+    fill = None if role is Role.REFERENCE or rule.missing_frames == "refuse" else rule.missing_frames
+    folder = _Folder(confine, image_rule(rule), path, names_of(rule, due), fill=fill)
     problems = folder.check()
     if problems.count:
         return Reading(prediction=None, problems=tuple(problems.kept), problem_count=problems.count)
-    return Reading(prediction=LabelImages(frames=len(due.frames), read=folder.read))
-
-
-def names_of(rule: LabelImagesFormat, due: Due) -> tuple[str, ...]:
-    """Names of the files that are due in a case's folder, in the order of its frames."""
-    name = rule.file.rpartition("/")[2]
-    return tuple(name.replace("{frame}", stem) for stem in due.stems)
+    notes: tuple[str, ...] = ()
+    if fill is not None and folder.missing:
+        label = f"wholly {fill} ({rule.classes[fill].name})"
+        notes = (filled_note(len(folder.missing), len(due.frames), "image", label),)
+    return Reading(prediction=LabelImages(frames=len(due.frames), read=folder.read), notes=notes)
 
 
 class _Folder:
-    """A case's images."""
+    """A case's images.
 
-    def __init__(self, confine: Confine, rule: ImageRule, path: Path, names: Sequence[str]) -> None:
+    Attributes:
+        missing: Frames, from 1, that have no image and count as one of a single class.
+    """
+
+    def __init__(
+        self, confine: Confine, rule: ImageRule, path: Path, names: Sequence[str], *, fill: int | None
+    ) -> None:
+        """``fill``: the class of a frame without an image; None where it is a problem."""
         self._confine = confine
         self._rule = rule
         self._path = path
         self._frames = names
+        self._fill = fill
+        self.missing: frozenset[int] = frozenset()
         self._images = max(1, min(MOST_IMAGES, _MOST_LABELS // (rule.width * rule.height)))
 
     def check(self) -> ProblemList:
         """Look at every image; what is wrong, in the order of the frames."""
         problems = ProblemList()
+        if self._fill is not None:
+            self.missing = frozenset(
+                frame for frame, name in enumerate(self._frames, start=1) if _is_missing(self._path / name)
+            )
+            if len(self.missing) == len(self._frames):
+                problems.add(Fault.NO_IMAGES.format(frames=len(self._frames)))
         for first, descriptors in self._batches(problems):
             found = ProblemList()
             sound = self._call("check_in_child", first, descriptors, check=_nothing, array_bytes=0, problems=found)
@@ -278,9 +217,11 @@ class _Folder:
         Raises:
             HostFault: An image that was sound is so no more, or no child could be started.
         """
-        problems = ProblemList()
+        problems, due = ProblemList(), 1
         for first, descriptors in self._batches(problems):
             self._refuse(problems)
+            yield from self._filled(first - due)
+            due = first + len(descriptors)
             labels = self._call(
                 "read_in_child",
                 first,
@@ -295,6 +236,13 @@ class _Folder:
                 yield labels[place].copy()
             del labels  # so that the next ones find room
         self._refuse(problems)
+        yield from self._filled(len(self._frames) + 1 - due)
+
+    def _filled(self, images: int) -> Iterator[Pixels]:
+        """Images of frames that have none; there are such frames only where it is stated what they count as."""
+        for _ in range(images):
+            assert self._fill is not None
+            yield np.full((self._rule.height, self._rule.width), self._fill, np.uint8)
 
     def _refuse(self, problems: ProblemList) -> None:
         if problems.count:
@@ -308,14 +256,14 @@ class _Folder:
         batch: list[int] = []
         try:
             for frame, name in enumerate(self._frames, start=1):
-                opened = _open(self._path / name)
+                opened = Fault.MISSING if frame in self.missing else _open(self._path / name)
                 if isinstance(opened, int):
                     batch.append(opened)
                 if batch and (not isinstance(opened, int) or len(batch) == self._images or frame == len(self._frames)):
                     yield frame - len(batch) + isinstance(opened, int), batch
                     _close(batch)
-                if not isinstance(opened, int):
-                    problems.add(_FRAME.format(frame=frame, frames=len(self._frames), sentence=opened))
+                if not isinstance(opened, int) and frame not in self.missing:
+                    problems.add(FRAME.format(frame=frame, frames=len(self._frames), sentence=opened))
         finally:
             _close(batch)
 
@@ -342,10 +290,20 @@ class _Folder:
             beside=descriptors[1:],
         )
         if value is None and _is_stop(found):
-            what = _STOPPED.format(first=first, last=last, frames=frames, sentence=found.kept[0].what)
+            what = STOPPED.format(first=first, last=last, frames=frames, sentence=found.kept[0].what)
             found = ProblemList(kept=[replace(found.kept[0], what=what)], count=1)
         problems.take(found)
         return value
+
+
+def _is_missing(path: Path) -> bool:
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return True
+    except OSError:  # it is there in some way, and opening it says what is wrong
+        return False
+    return False
 
 
 def _open(path: Path) -> int | Fault:
@@ -370,23 +328,6 @@ def _close(batch: list[int]) -> None:
 def _is_stop(problems: ProblemList) -> bool:
     """Whether this is the end of a reader: the only sentence that names no single frame."""
     return any(not one.what.startswith("frame ") for one in problems.kept)
-
-
-def sentences(rule: ImageRule, numbers: Sequence[int], frames: int) -> re.Pattern[str]:
-    """What may be said of these frames."""
-    pixels = rule.width * rule.height
-    own = sentence_pattern(
-        (Fault.COLOUR, Fault.CLASS),
-        row=_up_to(rule.height),
-        column=_up_to(rule.width),
-        count=_up_to(pixels),
-    )
-    said = "|".join([own.pattern, *(png_rule.sentences(rule.png(mode)).pattern for mode in rule.modes)])
-    return re.compile(f"frame (?:{any_of(numbers)}) of {frames}: (?:{said})")
-
-
-def _up_to(most: int) -> str:
-    return f"(?:0|[1-9][0-9]{{0,{len(str(most)) - 1}}})"
 
 
 def _nothing(reply: Reply) -> bool:

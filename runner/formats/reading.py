@@ -13,7 +13,8 @@ from runner.challenge import (
 from runner.confine import Confine
 from runner.errors import UsageError
 from runner.formats import answer, arrays, frame_scores, frame_table, label_images, outside
-from runner.formats.contract import Due, Prediction, Reading, Role
+from runner.formats.contract import Due, Prediction, Problem, Reading, Role
+from runner.formats.readers.problems import MAX_KEPT
 
 
 def read_output(confine: Confine, rule: FormatSection, path: Path, *, due: Due, role: Role) -> Reading:
@@ -46,6 +47,23 @@ def read_output(confine: Confine, rule: FormatSection, path: Path, *, due: Due, 
     if role is Role.REFERENCE and reading.prediction is None:
         raise bad_reference(path, reading)
     return reading
+
+
+def beside(rule: FormatSection, reading: Reading, *, stray: int) -> Reading:
+    """A reading, refused where files and folders that are not due stand beside what was read and may not.
+
+    Args:
+        rule: Says whether they may.
+        reading: What was read.
+        stray: How many there are in the whole output folder.
+    """
+    if rule.extra_files == "ignore" or not stray:
+        return reading
+    what = "file or folder that is" if stray == 1 else "files or folders that are"
+    problem = Problem(what=f"the output folder holds {stray} {what} not due")
+    return Reading(
+        prediction=None, problems=(problem, *reading.problems)[:MAX_KEPT], problem_count=reading.problem_count + 1
+    )
 
 
 def read_reference(confine: Confine, rule: FormatSection, path: Path, *, due: Due) -> Prediction:

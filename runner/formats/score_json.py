@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from runner.challenge.formats import FrameScoresFormat
 from runner.confine import JsonValue
 from runner.formats.contract import Role
+from runner.formats.lenience import ScoreLenience
 from runner.formats.readers.json_faults import Top
 from runner.formats.readers.json_text import read_json
 from runner.formats.readers.problems import ProblemList
@@ -16,7 +17,13 @@ from runner.formats.score_rule import Fault, check_scores, id_words, json_caps, 
 
 
 def read_json_scores(
-    rule: FrameScoresFormat, descriptor: int, *, ids: Sequence[str] | None, role: Role, problems: ProblemList
+    rule: FrameScoresFormat,
+    descriptor: int,
+    *,
+    ids: Sequence[str] | None,
+    role: Role,
+    problems: ProblemList,
+    lenience: ScoreLenience,
 ) -> NDArray[np.float64]:
     """Read a file of scores.
 
@@ -27,6 +34,7 @@ def read_json_scores(
             or in the order of their sorted names.
         role: A reference may hold further keys.
         problems: What is wrong is added here.
+        lenience: How frames without scores, and scores of no frame, are taken; both are counted here.
 
     Returns:
         Shape ``(frames, classes)``; of no meaning where there is a problem.
@@ -38,7 +46,10 @@ def read_json_scores(
     if not isinstance(entries, dict):
         return np.empty((0, rule.classes))
     known = _ids_of(rule, entries) if ids is None else ids
-    return _Reader(rule, len(known), role, problems).read(_match(rule, known, entries, problems))
+    found = _match(rule, known, entries, problems, lenience)
+    if not found and not problems.count and lenience.fill is not None:
+        problems.add(Fault.NO_FRAMES)
+    return _Reader(rule, len(known), role, problems, lenience).read(found)
 
 
 def _ids_of(rule: FrameScoresFormat, entries: Mapping[str, JsonValue]) -> Sequence[str]:
@@ -48,7 +59,11 @@ def _ids_of(rule: FrameScoresFormat, entries: Mapping[str, JsonValue]) -> Sequen
 
 
 def _match(
-    rule: FrameScoresFormat, ids: Sequence[str], entries: Mapping[str, JsonValue], problems: ProblemList
+    rule: FrameScoresFormat,
+    ids: Sequence[str],
+    entries: Mapping[str, JsonValue],
+    problems: ProblemList,
+    lenience: ScoreLenience,
 ) -> Mapping[int, JsonValue]:
     """What stands there for each frame; an id that is nearly that of a missing frame is taken for it."""
     places = {name: frame for frame, name in enumerate(ids)}
@@ -64,7 +79,9 @@ def _match(
             found[frame] = value
             what = Fault.NEARLY.format(entry=entry, frame=frame + 1, frames=len(ids), ids=id_words(rule))
             problems.add(what, value=name)
-        elif rule.extra_frames == "refuse":
+        elif lenience.drops:
+            lenience.dropped += 1
+        else:
             problems.add(Fault.STRANGER.format(entry=entry, frames=len(ids), ids=id_words(rule)), value=name)
     return found
 
@@ -78,11 +95,14 @@ def _loosely(name: str) -> str:
 class _Reader:
     """Reads what stands there for each frame, and says what is wrong with it."""
 
-    def __init__(self, rule: FrameScoresFormat, frames: int, role: Role, problems: ProblemList) -> None:
+    def __init__(
+        self, rule: FrameScoresFormat, frames: int, role: Role, problems: ProblemList, lenience: ScoreLenience
+    ) -> None:
         self._rule = rule
         self._frames = frames
         self._strict = role is Role.PREDICTION and rule.extra_keys == "refuse"
         self._problems = problems
+        self._lenience = lenience
         self._words = score_words(rule)
         self._where = ""
 
@@ -92,6 +112,7 @@ class _Reader:
         for frame in range(self._frames):
             if frame not in found:
                 missing += 1
+                scores[frame] = self._lenience.fill or 0.0
                 continue
             self._report_missing(frame - missing, missing)
             missing = 0
@@ -104,7 +125,9 @@ class _Reader:
         return scores
 
     def _report_missing(self, first: int, count: int) -> None:
-        if count:
+        if self._lenience.fill is not None:
+            self._lenience.filled += count
+        elif count:
             fault = Fault.ONE_MISSING if count == 1 else Fault.SOME_MISSING
             what = fault.format(frame=first + 1, end=first + count, frames=self._frames, count=count)
             self._problems.add(what)

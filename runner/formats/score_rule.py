@@ -106,6 +106,11 @@ def table_caps(rule: FrameScoresFormat, frames: int | None) -> CsvCaps:
     )
 
 
+def most_entries(rule: FrameScoresFormat, frames: int | None) -> int:
+    """How many frames a file can tell of, right ones or not."""
+    return json_caps(rule, frames).values if rule.layout == "json" else table_caps(rule, frames).rows
+
+
 def _most_bytes(rule: FrameScoresFormat, frames: int) -> int:
     return min(_MOST_BYTES, frames * (rule.classes * _SCORE_BYTES + _FRAME_BYTES) + _SPARE)
 
@@ -166,7 +171,7 @@ def sentences(rule: FrameScoresFormat, frames: int | None) -> re.Pattern[str]:
         caps = table_caps(rule, frames)
         return sentence_pattern(
             [*csv_table.Fault, *TableFault, *Fault],
-            **(table | fields),
+            **(table | fields | {"count": f"{number}|{table['count']}"}),
             where="row [1-9][0-9]{0,7}: ",
             cap=any_of([caps.size, caps.rows, caps.line_length, caps.columns]),
             encoding="UTF-16|UTF-32",

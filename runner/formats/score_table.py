@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.challenge.formats import FrameScoresFormat
-from runner.formats.frame_index import check_index
+from runner.formats.frame_index import Gaps, check_index
 from runner.formats.frame_rule import SEPARATORS, is_frame
 from runner.formats.frame_rule import Fault as TableFault
+from runner.formats.lenience import ScoreLenience
 from runner.formats.readers.csv_table import (
     CsvCaps,
     Line,
@@ -29,7 +30,7 @@ from runner.formats.score_rule import Fault, check_scores, index_rule, score_wor
 
 
 def read_table_scores(
-    rule: FrameScoresFormat, descriptor: int, *, frames: int | None, problems: ProblemList
+    rule: FrameScoresFormat, descriptor: int, *, frames: int | None, problems: ProblemList, lenience: ScoreLenience
 ) -> NDArray[np.float64]:
     """Read a table of scores.
 
@@ -38,6 +39,7 @@ def read_table_scores(
         descriptor: The file, open for reading.
         frames: How many rows it must have; None where nobody knows.
         problems: What is wrong is added here.
+        lenience: How frames without a row, and rows of no frame, are taken; both are counted here.
 
     Returns:
         Shape ``(frames, classes)``; of no meaning where there is a problem.
@@ -49,7 +51,7 @@ def read_table_scores(
     lines = split_lines(text, caps=caps, problems=problems) if text else []
     if not lines:
         return np.empty((0, rule.classes))
-    return _Rows(rule, frames, problems).read(_split(lines, caps, problems))
+    return _Rows(rule, frames, problems, lenience).read(_split(lines, caps, problems))
 
 
 def _read_faultless(rule: FrameScoresFormat, text: str, frames: int | None) -> NDArray[np.float64] | None:
@@ -78,11 +80,14 @@ def _split(lines: Sequence[Line], caps: CsvCaps, problems: ProblemList) -> Seque
 class _Rows:
     """Reads row after row, and says what is wrong with each."""
 
-    def __init__(self, rule: FrameScoresFormat, frames: int | None, problems: ProblemList) -> None:
+    def __init__(
+        self, rule: FrameScoresFormat, frames: int | None, problems: ProblemList, lenience: ScoreLenience
+    ) -> None:
         self._rule = rule
         self._index = index_rule(rule)
         self._frames = frames
         self._problems = problems
+        self._lenience = lenience
         self._words = score_words(rule)
 
     def read(self, rows: Sequence[Row]) -> NDArray[np.float64]:
@@ -95,15 +100,30 @@ class _Rows:
         for row in rows:
             number = self._number(row, found)
             if number is not None and self._is_ignored(number):
+                self._lenience.dropped += 1
                 continue
             entries.append((row.line, number))
             scores.append(self._scores(row, found))
         self._problems.take(found)
-        self._problems.take(check_index(self._index, entries, self._frames))
-        return np.array([row for row in scores if row is not None]).reshape(-1, self._rule.classes)
+        gaps = Gaps.REFUSED if self._lenience.fill is None else Gaps.ALLOWED
+        if self._lenience.dropped and not entries and self._frames is not None:
+            self._problems.add(TableFault.NO_FRAMES.format(frames=self._frames))
+        else:
+            self._problems.take(check_index(self._index, entries, self._frames, gaps=gaps))
+        read = np.array([row for row in scores if row is not None]).reshape(-1, self._rule.classes)
+        return read if self._problems.count else self._filled([number for _, number in entries], read)
+
+    def _filled(self, numbers: Sequence[int | None], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores of each frame; the numbers are those of different frames, in order."""
+        if self._lenience.fill is None or self._frames is None:
+            return scores
+        self._lenience.filled = self._frames - len(scores)
+        filled = np.full((self._frames, self._rule.classes), self._lenience.fill)
+        filled[np.array(numbers, dtype=np.int64) - self._rule.first] = scores
+        return filled
 
     def _is_ignored(self, number: int) -> bool:
-        return self._rule.extra_frames == "ignore" and not is_frame(self._index, number, self._frames)
+        return self._lenience.drops and not is_frame(self._index, number, self._frames)
 
     def _number(self, row: Row, problems: ProblemList) -> int | None:
         number = parse_integer(row.fields[0])

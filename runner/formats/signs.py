@@ -85,7 +85,7 @@ class Due:
 
     Attributes:
         form: What kind of file.
-        frames: Rows of a table; None where nobody knows.
+        frames: Rows of a table; None where nobody knows, or where some may be left out.
         names: Columns of a table, its index first.
         separator: Between the fields of a table.
         first: The first frame's number.
@@ -119,7 +119,8 @@ def table_due(rule: FrameTableFormat, frames: int | None) -> Due:
     """What a frame table had to be; the labels of all its columns together."""
     labels = sorted({label for column in rule.columns.values() for label in column.labels})
     return Due(
-        form=Form.TABLE, frames=frames, names=(rule.index.column, *rule.columns), separator=rule.separator,
+        form=Form.TABLE, frames=frames if rule.missing_frames == "refuse" else None,
+        names=(rule.index.column, *rule.columns), separator=rule.separator,
         first=rule.index.first, step=rule.index.step, labels=tuple(labels),
         named=any(column.names for column in rule.columns.values()),
     )  # fmt: skip

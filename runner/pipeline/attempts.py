@@ -5,10 +5,11 @@ job is taken up again.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from runner.budget import deserves_repeat, judged_seconds
 from runner.challenge import FormatSection
 from runner.dataset import Case
 from runner.diagnosis import diagnose, facts_of
@@ -16,11 +17,11 @@ from runner.engine import EngineUnreachable
 from runner.errors import HostFault
 from runner.execute import run_job
 from runner.formats.contract import Due, Reading, Role
-from runner.formats.reading import read_output
+from runner.formats.reading import beside, read_output
 from runner.formats.signs import Sign, confined_signs
 from runner.formats.signs import due_of as signs_due
 from runner.inputs import CaseView
-from runner.job import Cut, CutKind, Job, JobResult, Output
+from runner.job import Job, JobResult, Output
 from runner.judge import CaseOutcome, judge_run
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import HostFailed
@@ -79,26 +80,44 @@ class Attempt:
         return all(one.verdict.word is VerdictWord.TIMED_OUT for one in self.judged)
 
 
-def job_of(context: Context, entry: Entry, *cases: Case, cut: Cut | None = None, repeat: int = 0) -> Job:
-    """Describe a run of an entry on a case, or on a view of it; or on all cases, where one container has them all."""
-    challenge = context.challenge
-    altered = cut is not None and cut.kind is CutKind.ALTERED_FUTURE
-    hashes = context.input_hashes
+def views_of(context: Context, entry: Entry, *cases: Case) -> tuple[CaseView, ...]:
+    """What the run that is judged is shown: each case whole."""
+    return tuple(CaseView(case=case, earlier=earlier_of(context, entry, case)) for case in cases)
+
+
+def job_of(context: Context, entry: Entry, *cases: Case) -> Job:
+    """Describe the run of an entry on a case that is judged; or on all cases, where one container has them all."""
+    return job_on(context, entry, views_of(context, entry, *cases))
+
+
+def job_on(context: Context, entry: Entry, views: Sequence[CaseView], *, repeat: int = 0, below: str = "") -> Job:
+    """Describe a run of an entry on some views.
+
+    Args:
+        context: The run.
+        entry: Whose method.
+        views: What it is shown; of several cases only where one container has them all.
+        repeat: 0 for the run that is judged, 1, 2, … for its repetitions.
+        below: As ``plan_job`` has it. Such a run has the whole data set's budget.
+    """
+    challenge, hashes = context.challenge, context.input_hashes
     shown = [
         Shown(
-            case=case, inputs=hashes[case.name], donor=hashes[donor_of(context, case).name] if altered else "",
-            earlier=",".join(context.hashes.tree(path) for path in earlier_of(context, entry, case).values()),
+            case=view.case, inputs=hashes[view.case.name], cut=view.cut, length=view.length,
+            donor=hashes[view.donor.name] if view.donor is not None else "",
+            earlier=",".join(context.hashes.tree(path) for path in (view.earlier or {}).values()),
         )
-        for case in cases
+        for view in views
     ]  # fmt: skip
+    media = context.cases.values() if below else [view.case for view in views]
     return plan_job(
         submission=entry.submission.slug, shared=entry.shared, challenge=challenge, shown=shown,
         image_id=entry.image.id,
         budget=budget_for(
             challenge.limits, context.settings.ceiling, context.host.size,
-            media_seconds=sum(case.media_seconds for case in cases), policy=context.bench.policy,
+            media_seconds=sum(case.media_seconds for case in media), policy=context.bench.policy,
         ),
-        policy=context.bench.policy, cut=cut, repeat=repeat,
+        policy=context.bench.policy, repeat=repeat, below=below,
     )  # fmt: skip
 
 
@@ -112,9 +131,14 @@ def earlier_of(context: Context, entry: Entry, case: Case) -> Mapping[str, Path]
         outcome = read_value(context.run.outcome(entry.submission.slug, task, case.name), CaseOutcome)
         rule = context.challenge.tasks[task].format
         if outcome.verdict.accepted:
-            place = Output(case="", file=rule.file.replace("{task}", task)).path
-            found[f"predictions/{task}/{place.removeprefix(f'{task}/')}"] = kept_prediction(context.run, outcome, rule)
+            found[earlier_place(task, rule)] = kept_prediction(context.run, outcome, rule)
     return found
+
+
+def earlier_place(task: str, rule: FormatSection) -> str:
+    """Where below the input folder the prediction of an earlier task is shown, with ``{case}``."""
+    place = Output(case="", file=rule.file.replace("{task}", task)).path
+    return f"predictions/{task}/{place.removeprefix(f'{task}/')}"
 
 
 def kept_prediction(run: RunFolder, outcome: CaseOutcome, rule: FormatSection) -> Path:
@@ -186,25 +210,25 @@ def _make_folder(root: Path) -> tuple[int, Path]:
     return last + 1, folder
 
 
-def run_attempt(context: Context, entry: Entry, job: Job) -> Attempt:
+def run_attempt(context: Context, entry: Entry, job: Job, views: Sequence[CaseView] = ()) -> Attempt:
     """Run a job, again after host faults as often as the settings allow, and judge it.
+
+    Args:
+        context: The run.
+        entry: Whose method.
+        job: What is run.
+        views: What it was planned for; none: its cases whole.
 
     Raises:
         HostFault: The host failed every time.
     """
-    views = {
-        name: CaseView(
-            case=context.cases[name],
-            donor=donor_of(context, context.cases[name]),
-            earlier=earlier_of(context, entry, context.cases[name]),
-        )
-        for name in job.cases
-    }
+    views = views or views_of(context, entry, *(context.cases[name] for name in job.cases))
+    shown = {view.case.name: view for view in views}
     tries = context.settings.host_retries + 1
     for left in reversed(range(tries)):
         try:
             number, folder = _fresh_folder(context, job)
-            result = run_job(context.bench, job, views, image=entry.image.facts, attempt=number, folder=folder)
+            result = run_job(context.bench, job, shown, image=entry.image.facts, attempt=number, folder=folder)
             result = replace(result, start_fault=start_fault(entry.findings))
             attempt = _judged(context, entry, job, result, folder)
             _require_engine(context, attempt)
@@ -218,6 +242,29 @@ def run_attempt(context: Context, entry: Entry, job: Job) -> Attempt:
         write_value(folder / "result.json", result)
         return attempt
     raise AssertionError("unreachable: the last try raises")
+
+
+def settled_attempts(context: Context, entry: Entry, job: Job, views: Sequence[CaseView] = ()) -> list[Attempt]:
+    """The attempts at a job that are on disk, or else one; a near miss is repeated once, alone.
+
+    Raises:
+        HostFault: The host failed every time.
+    """
+    attempts = list(past_attempts(context, entry, job))
+    if not attempts:
+        with context.turnstile.together():
+            attempts.append(run_attempt(context, entry, job, views))
+    if len(attempts) == 1 and _near_miss(attempts[0], job):
+        with context.turnstile.alone():
+            attempts.append(run_attempt(context, entry, job, views))
+    return attempts
+
+
+def _near_miss(attempt: Attempt, job: Job) -> bool:
+    usage = attempt.result.usage
+    return attempt.timed_out and deserves_repeat(
+        seconds=judged_seconds(usage), limit=job.budget.run_time, alone=usage.alone
+    )
 
 
 def _require_engine(context: Context, attempt: Attempt) -> None:
@@ -258,6 +305,7 @@ def _judge_one(context: Context, task: str, job: Job, result: JobResult, folder:
     reading: Reading | None = None
     if result.intake is not None and result.intake.refusal is None:
         reading = read_output(context.confine, rule, path, due=due, role=Role.PREDICTION)
+        reading = beside(rule, reading, stray=result.intake.stray)
     verdict = judge_run(job, result, reading, public=context.public)
     if verdict.word not in _UNEXPLAINED:
         sought = signs_due(rule, due) if verdict.word is VerdictWord.BAD_OUTPUT else None

@@ -4,13 +4,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runner.budget import deserves_repeat, judged_seconds
+from runner.budget import judged_seconds
 from runner.challenge import InvocationMode
 from runner.dataset import Case
 from runner.errors import HostFault
 from runner.job import Job
 from runner.judge import CaseOutcome, better
-from runner.pipeline.attempts import Attempt, job_of, past_attempts, run_attempt
+from runner.pipeline.attempts import Attempt, job_of, settled_attempts
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import CaseEnded
 from runner.pipeline.preflights import refusal_of
@@ -40,7 +40,7 @@ class CaseRun:
 def runs_of(context: Context, entry: Entry) -> tuple[CaseRun, ...]:
     """The runs that give an entry its verdicts."""
     cases = tuple(context.cases.values())
-    if context.challenge.invocation.mode is InvocationMode.DATASET:
+    if context.challenge.invocation.mode is InvocationMode.DATASET and entry.shared.stream is None:
         return (CaseRun(entry=entry, cases=cases),)
     return tuple(CaseRun(entry=entry, cases=(case,)) for case in cases)
 
@@ -150,25 +150,12 @@ def _outcome(
 
 
 def _run(context: Context, run: CaseRun, job: Job) -> list[CaseOutcome]:
-    attempts = list(past_attempts(context, run.entry, job))
     try:
-        if not attempts:
-            with context.turnstile.together():
-                attempts.append(run_attempt(context, run.entry, job))
-        if len(attempts) == 1 and _near_miss(attempts[0], job):
-            with context.turnstile.alone():
-                attempts.append(run_attempt(context, run.entry, job))
+        attempts = settled_attempts(context, run.entry, job)
     except HostFault as fault:
         sentence = f"the host failed, not the submission: {fault.what}"
         return _everywhere(run, job, Verdict(word=VerdictWord.HOST_FAULT, sentence=sentence))
     return [_judged_outcome(job, task, case, attempts) for task, case in run.parts()]
-
-
-def _near_miss(attempt: Attempt, job: Job) -> bool:
-    usage = attempt.result.usage
-    return attempt.timed_out and deserves_repeat(
-        seconds=judged_seconds(usage), limit=job.budget.run_time, alone=usage.alone
-    )
 
 
 def _judged_outcome(job: Job, task: str, case: Case, attempts: list[Attempt]) -> CaseOutcome:

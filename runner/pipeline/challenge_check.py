@@ -123,6 +123,12 @@ class _TaskCheck:
             what = f"references are {self._rule.kind} and predictions {self._task.format.kind}"
             self._notes.append(f"the scorer was not tried: {what}, so that none can be made of a reference")
             return {}
+        if self._task.scorer_image is not None:
+            self._notes.append(
+                "the scorer was not tried: it runs in a container; next: proctor score CHALLENGE --predictions DIR "
+                "--references DIR --out DIR"
+            )
+            return {}
         try:
             described = describe_scorer(self._confine, self._loaded, self._name)
         except ScorerFault as fault:

@@ -1,54 +1,45 @@
 """The participant's job: one image on public data, under the organisers' policy, stage by stage.
 
-What this machine cannot tell is not judged but named. Without the GPU a challenge asks for, and on a sample so
-short that loading a model takes longer than the sample is worth, the run time proves nothing about the final: the
-container is given longer, and the report says so.
+What this machine cannot tell is not judged but named.
 """
 
+import shlex
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 
-from runner.catalog import LoadedChallenge, find_challenge, load_challenge
+from runner.catalog import LoadedChallenge
 from runner.causality.verdict import CausalityOutcome, CausalityVerdict
-from runner.challenge import CausalityRule, Challenge, LeakPolicy
-from runner.challenge.limits import RunTimeFixed
-from runner.confine import Confine
-from runner.dataset import Case, find_cases
-from runner.engine import Engine
-from runner.errors import HostFault, RunnerError, UsageError
-from runner.execute import Bench
+from runner.challenge import AnswersCompared, CausalityMethod, CausalityRule, Challenge, LeakPolicy
+from runner.dataset import Case
+from runner.errors import HostFault, UsageError
 from runner.formats.contract import Role
 from runner.formats.reading import read_output, read_reference
 from runner.gpu.pool import GpuHost
-from runner.images import BuildNetwork, PinnedImage, RefusedImage, SourceKind, Terms, pin
+from runner.images import PinnedImage, RefusedImage, SourceKind
 from runner.judge import CaseOutcome
 from runner.pipeline.attempts import due_of, kept_prediction
 from runner.pipeline.cases import runs_of, settle_run
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.evaluate import EngineFactory
 from runner.pipeline.events import Observer, Step
-from runner.pipeline.gpus import GpusWanted
-from runner.pipeline.host import HostFacts, open_bench
-from runner.pipeline.looking_ahead import CausalityFinding, CausalityRecord, check_entry, leak_hints
-from runner.pipeline.pinning import build_of, image_room, refused_verdict, terms_of
+from runner.pipeline.home import SHORT_SAMPLE_SECONDS, Home, HomeRequest, at_home, entered, nothing_to_resume
+from runner.pipeline.host import HostFacts
+from runner.pipeline.looking_ahead import BY_CONSTRUCTION, check_entry, leak_hints, policy_for
+from runner.pipeline.pinning import refused_verdict
 from runner.pipeline.preflights import look_into, refusal_of
+from runner.pipeline.scorer_container import score_one, scorers_at_hand
+from runner.pipeline.streams import stream_words, streams_of
 from runner.plan import Shared, budget_for, shared_runs, shortfalls, show_limit
 from runner.preflight import PreflightFinding, Severity
-from runner.provenance import DataHashes
 from runner.quantities import show_bytes
+from runner.scoring.contract import CaseScore
 from runner.scoring.run import aggregate_cases, score_case
-from runner.settings import Settings, load_settings
-from runner.store import RunFolder
-from runner.submissions import Submission
+from runner.settings import Settings
+from runner.submissions import Profile, Submission
 from runner.verdict import Hint, Verdict, VerdictWord
 
-_SHORT_SAMPLE_SECONDS = 60.0
-_WITHOUT_GPU_FACTOR = 20.0
-_WITHOUT_GPU_AT_LEAST = 600.0
 _FIXED_SEED = 20
 """At home the cuts need not be secret, but the same check twice must say the same."""
 
@@ -111,52 +102,12 @@ class CheckReport:
         return all(stage.state is not StageState.FAILED for stage in self.stages)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckRequest:
-    """What ``proctor check`` is asked for.
-
-    Attributes:
-        image: A reference, an archive, or a folder with a Dockerfile.
-        challenge: Name or folder.
-        tasks: The tasks that are entered; empty: all.
-        data: Own data in the challenge's layout; None: the bundled sample.
-        keep: Where the run's files stay; None: nowhere.
-        build_arguments: For a folder's Dockerfile.
-        build_network: What a folder's build may reach.
-    """
-
-    image: str
-    challenge: str
-    tasks: tuple[str, ...] = ()
-    data: Path | None = None
-    keep: Path | None = None
-    settings_file: Path | None = None
-    flags: Mapping[str, str]
-    require_gpu: bool = False
-    build_arguments: Mapping[str, str]
-    build_network: BuildNetwork = BuildNetwork.DEFAULT
-
-
 _STAGES = ("image", "preflight", "run", "output format", "causality", "score")
 
 
-def without_run(remedy: str) -> str:
-    """A remedy that says to go on with a run, for a check, which keeps nothing to go on with."""
-    return remedy.replace("proctor resume RUN", "the same check again")
-
-
-@contextmanager
-def _nothing_to_resume() -> Iterator[None]:
-    try:
-        yield
-    except RunnerError as error:
-        error.remedy = without_run(error.remedy)
-        raise
-
-
-@_nothing_to_resume()
+@nothing_to_resume()
 def check(
-    request: CheckRequest,
+    request: HomeRequest,
     *,
     connect: EngineFactory,
     stop: threading.Event,
@@ -177,93 +128,48 @@ def check(
     Raises:
         RunnerError: Ours or the host's failure.
     """
-    loaded = _entered(load_challenge(find_challenge(request.challenge)), request.tasks)
-    settings = load_settings(request.settings_file, request.flags).settings
-    data = request.data or loaded.folder / "sample"
-    cases = find_cases(data, loaded.challenge)
-    engine = connect(settings.engine)
-    wanted = GpusWanted(
-        count=loaded.challenge.limits.gpus, allow_cpu=not request.require_gpu, host=gpus,
-        remedy="run on a machine with a GPU, or leave out --require-gpu",
-    )  # fmt: skip
-    root = _kept(request.keep)
-    with ExitStack() as stack:
-        confine = stack.enter_context(Confine())
-        bench, host = stack.enter_context(
-            open_bench(
-                engine,
-                settings,
-                gpus=wanted,
-                stop=stop,
-                observe=observe,
-                policy=loaded.challenge.policy,
-            )
-        )
-        if root is None:
-            # In the workspace, not among other programs' files: what a killed check leaves is swept with the rest.
-            root = stack.enter_context(bench.workspace.desk())
-            root.chmod(0o700)
-        has_gpu = not wanted.count or bench.gpus is not None
-        relaxed = _public(loaded, _run_time(loaded.challenge, cases, has_gpu=has_gpu, sample=request.data is None))
-        stages = _Stages(tell)
-        room = stack.enter_context(image_room(engine, host.engine, settings, observe))
-        build = build_of(
-            settings, reference="proctor-check:latest", network=request.build_network,
-            arguments=request.build_arguments,
-        )  # fmt: skip
-        terms = terms_of(settings, loaded.challenge, bench, room, build)
-        image = _image(request, engine, terms, stages, observe)
-        findings = look_into(bench, host, image, loaded.challenge, settings) if image is not None else ()
+    loaded = entered(request.challenge, request.tasks)
+    _require_profile(loaded, request.profile)
+    rule, sample = few_cuts(loaded.challenge.causality), request.data is None
+    few = (
+        f"a few cuts only; all of them: proctor causality {shlex.quote(request.image)} --challenge {request.challenge}"
+    )
+    stages = _Stages(tell, few_cuts=few if rule != loaded.challenge.causality else "")
+    with at_home(request, loaded, connect=connect, stop=stop, observe=observe, gpus=gpus) as home:
+        settings = home.settings
+        image = _image(home, stages)
+        findings = look_into(home.bench, home.host, image, loaded.challenge, settings) if image is not None else ()
         if image is not None and _passes_preflight(findings, loaded.challenge, stages):
-            context = _context(
-                RunFolder(root=root),
-                loaded=relaxed,
-                cases=cases,
-                settings=settings,
-                bench=bench,
-                host=host,
-                confine=confine,
-                observe=observe,
-            )
-            shared = shared_runs(loaded.challenge, tuple(loaded.challenge.tasks))
-            myself = _myself(request.image)
-            entries = [Entry(submission=myself, shared=one, image=image, findings=findings) for one in shared]
-            _run_stages(context, entries, stages)
+            scorers = scorers_at_hand(home.engine, loaded, settings, home.room, observe=observe)
+            context = home.context(_FIXED_SEED, causality=rule)
+            _run_stages(context, home.entries(image, findings), stages, scorers)
         return CheckReport(
             challenge=loaded.challenge.name, version=loaded.challenge.version, digest=loaded.digest,
             image=image.id if image else "", stages=stages.all(),
-            not_tested=_not_tested(loaded.challenge, cases, has_gpu=has_gpu, sample=request.data is None),
-            lacks=_lacks(loaded.challenge, cases, settings, host, has_gpu=has_gpu),
+            not_tested=_not_tested(loaded.challenge, home.cases, has_gpu=home.has_gpu, sample=sample),
+            lacks=_lacks(loaded.challenge, home.cases, settings, home.host, has_gpu=home.has_gpu),
         )  # fmt: skip
 
 
-def _entered(loaded: LoadedChallenge, tasks: tuple[str, ...]) -> LoadedChallenge:
-    """The challenge as far as the tasks go that are entered; its digest is that of the whole."""
-    known = loaded.challenge.tasks
-    strangers = [name for name in tasks if name not in known]
-    if strangers:
+def _require_profile(loaded: LoadedChallenge, profile: Profile) -> None:
+    if profile is Profile.STREAM and loaded.challenge.invocation.stream is None:
         raise UsageError(
-            f"there is no task {strangers[0]!r} in {loaded.challenge.name}",
-            remedy=f"its tasks are {', '.join(known)}",
+            f"{loaded.challenge.name} does not stream frames", remedy="leave --profile out, or take another challenge"
         )
-    if not tasks:
-        return loaded
-    kept = {name: task for name, task in known.items() if name in tasks}
-    lacking = [earlier for task in kept.values() for earlier in task.inputs_from if earlier not in kept]
-    if lacking:
-        raise UsageError(
-            f"a task that is entered is given the prediction of task {lacking[0]!r}, which is not entered",
-            remedy=f"add --task {lacking[0]}",
-        )
-    return replace(loaded, challenge=loaded.challenge.model_copy(update={"tasks": kept}))
 
 
 class _Stages:
-    """The stages so far; what was not reached is filled in at the end."""
+    """The stages so far; what was not reached is filled in at the end.
 
-    def __init__(self, tell: Callable[[Stage], None]) -> None:
+    Attributes:
+        few_cuts: That causality is checked with fewer cuts than in the final, and how to check it whole; empty where
+            it is not.
+    """
+
+    def __init__(self, tell: Callable[[Stage], None], *, few_cuts: str) -> None:
         self._done: list[Stage] = []
         self._tell = tell
+        self.few_cuts = few_cuts
 
     def add(self, stage: Stage) -> bool:
         self._done.append(stage)
@@ -285,53 +191,8 @@ class _Stages:
         return tuple(self._done)
 
 
-def _kept(keep: Path | None) -> Path | None:
-    if keep is None:
-        return None
-    if keep.exists() and any(keep.iterdir()):
-        raise UsageError(f"the folder {str(keep)!r} is not empty", remedy="give a new folder with --keep")
-    keep.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return keep
-
-
-def _run_time(challenge: Challenge, cases: tuple[Case, ...], *, has_gpu: bool, sample: bool) -> float | None:
-    """Seconds a run is given in place of the challenge's budget; None: the challenge's."""
-    longest = max(challenge.limits.run_time.seconds(case.media_seconds) for case in cases)
-    if not has_gpu:
-        return max(longest * _WITHOUT_GPU_FACTOR, _WITHOUT_GPU_AT_LEAST)
-    return max(longest, _SHORT_SAMPLE_SECONDS) if sample else None
-
-
-def _public(loaded: LoadedChallenge, run_time: float | None) -> LoadedChallenge:
-    challenge = loaded.challenge.model_copy(update={"data": "public"})
-    if run_time is not None:
-        limits = challenge.limits.model_copy(update={"run_time": RunTimeFixed(fixed=run_time)})
-        challenge = challenge.model_copy(update={"limits": limits})
-    return replace(loaded, challenge=challenge)
-
-
-def _myself(image: str) -> Submission:
-    return Submission(submission="this image", team="you", image=image)
-
-
-def _context(
-    run: RunFolder,
-    *, loaded: LoadedChallenge, cases: tuple[Case, ...], settings: Settings, bench: Bench, host: HostFacts,
-    confine: Confine, observe: Observer,
-) -> Context:  # fmt: skip
-    hashes = DataHashes(cache=run.private / "hashes.json")
-    return Context(
-        run=run, loaded=loaded, cases={case.name: case for case in cases},
-        input_hashes={case.name: hashes.inputs(case) for case in cases}, settings=settings, seed=_FIXED_SEED,
-        bench=bench, host=host, confine=confine, observe=observe, hashes=hashes,
-    )  # fmt: skip
-
-
-def _image(
-    request: CheckRequest, engine: Engine, terms: Terms, stages: _Stages, observe: Observer
-) -> PinnedImage | None:
-    observe(Step(text=f"having the image {request.image}"))
-    image = pin(engine, request.image, base=Path(), terms=terms, progress=lambda text: observe(Step(text=text)))
+def _image(home: Home, stages: _Stages) -> PinnedImage | None:
+    image = home.pin()
     if isinstance(image, RefusedImage):
         stages.failed("image", refused_verdict(image), log=image.log)
         return None
@@ -354,7 +215,7 @@ def _passes_preflight(findings: tuple[PreflightFinding, ...], challenge: Challen
     return stages.add(Stage(name="preflight", state=state, sentence=sentence, hints=hints, notes=notes))
 
 
-def _run_stages(context: Context, entries: list[Entry], stages: _Stages) -> None:
+def _run_stages(context: Context, entries: list[Entry], stages: _Stages, scorers: Mapping[str, PinnedImage]) -> None:
     settled: list[CaseOutcome] = []
     for entry in entries:
         for run in runs_of(context, entry):
@@ -368,10 +229,15 @@ def _run_stages(context: Context, entries: list[Entry], stages: _Stages) -> None
             if failed is not None:
                 _tell_failure(context, failed, stages)
                 return
-    stages.passed("run", _times(context, settled))
-    stages.passed("output format", f"{len(settled)} of {len(settled)} predictions are valid")
+    stages.add(
+        Stage(
+            name="run", state=StageState.PASSED, sentence=_times(context, settled), notes=_latencies(context, settled)
+        )
+    )
+    sentence = f"{len(settled)} of {len(settled)} predictions are valid"
+    stages.add(Stage(name="output format", state=StageState.PASSED, sentence=sentence, notes=_noted(context, settled)))
     if all(_causal(context, entry, settled, stages) for entry in entries):
-        _score(context, settled, stages)
+        _score(context, entries[0].submission, settled, stages, scorers)
 
 
 def _named(context: Context, entry: Entry) -> str:
@@ -382,6 +248,25 @@ def _named(context: Context, entry: Entry) -> str:
 def _times(context: Context, outcomes: list[CaseOutcome]) -> str:
     runs = {outcome.ran_as or (outcome.task, outcome.case): outcome for outcome in outcomes}
     return "; ".join(_time(context, home, outcome) for home, outcome in runs.items())
+
+
+def _noted(context: Context, outcomes: list[CaseOutcome]) -> tuple[str, ...]:
+    """What was noted of the predictions that were accepted."""
+    several = len(context.challenge.tasks) > 1
+    return tuple(
+        f"{f'task {outcome.task}, ' if several else ''}case {outcome.case}: {note}"
+        for outcome in outcomes
+        for note in outcome.verdict.notes
+    )
+
+
+def _latencies(context: Context, outcomes: list[CaseOutcome]) -> tuple[str, ...]:
+    """A line for each case that was streamed."""
+    streams = streams_of(context.run, outcomes).items()
+    several = len(context.challenge.tasks) > 1
+    return tuple(
+        f"{f'task {task}, ' if several else ''}case {case}: {stream_words(facts)}" for (task, case), facts in streams
+    )
 
 
 def _time(context: Context, home: tuple[str, str], outcome: CaseOutcome) -> str:
@@ -418,6 +303,8 @@ def _tell_failure(context: Context, outcome: CaseOutcome, stages: _Stages) -> No
 
 
 def _causal(context: Context, entry: Entry, settled: list[CaseOutcome], stages: _Stages) -> bool:
+    if entry.shared.stream is not None:
+        return stages.passed("causality", f"{_named(context, entry)}{BY_CONSTRUCTION}")
     if context.challenge.causality.method == "off":
         if entry.task != next(iter(context.challenge.tasks)):
             return True  # said once
@@ -425,33 +312,36 @@ def _causal(context: Context, entry: Entry, settled: list[CaseOutcome], stages: 
     return all(_causal_in(context, entry, task, settled, stages) for task in entry.shared.names)
 
 
+_FEW_CUTS = 6
+
+
+def few_cuts(rule: CausalityRule) -> CausalityRule:
+    """The challenge's rule, but cheap enough to be waited for: a few aimed cuts of one case in place of all."""
+    every = rule.method is CausalityMethod.EXHAUSTIVE
+    alone = rule.method is not CausalityMethod.CUT_RUN
+    return rule.model_copy(
+        update={
+            "method": CausalityMethod.TARGETED if every else rule.method, "rule": AnswersCompared.ALL,
+            "cuts": min(rule.cuts, _FEW_CUTS), "on": 1 if alone else rule.on,
+        }
+    )  # fmt: skip
+
+
 def _causal_in(context: Context, entry: Entry, task: str, settled: list[CaseOutcome], stages: _Stages) -> bool:
     record = check_entry(context, entry, task, {one.case: one for one in settled if one.task == task})
-    worst = _worst(record)
-    if worst is None:
+    if record.summary is None:
         return stages.add(Stage(name="causality", state=StageState.NOT_TESTED, sentence="no case was drawn for it"))
-    if worst.pending:
+    if any(finding.pending for finding in record.findings):
         raise HostFault("the host failed while causality was checked", remedy="see: proctor doctor")
-    stage = _causality_stage(worst.verdict, context.challenge.causality)
+    stage = _causality_stage(record.summary, policy_for(context.challenge.causality, record))
     if len(context.challenge.tasks) > 1:
         stage = replace(stage, sentence=f"task {task}: {stage.sentence}")
-    return stages.add(stage)
+    notes = (f"{stages.few_cuts} --task {task}",) if stages.few_cuts else ()
+    return stages.add(replace(stage, notes=notes))
 
 
-def _worst(record: CausalityRecord) -> CausalityFinding | None:
-    """The finding that matters most."""
-    order = (CausalityOutcome.LEAKING, CausalityOutcome.LENGTH_DEPENDENT)
-    return min(
-        record.findings,
-        key=lambda f: order.index(f.verdict.outcome) if f.verdict.outcome in order else len(order),
-        default=None,
-    )
-
-
-def _causality_stage(verdict: CausalityVerdict, rule: CausalityRule) -> Stage:
+def _causality_stage(verdict: CausalityVerdict, policy: LeakPolicy | None) -> Stage:
     sentence = f"{verdict.outcome.value}: {verdict.detail}"
-    policies = {CausalityOutcome.LEAKING: rule.on_leak, CausalityOutcome.LENGTH_DEPENDENT: rule.length_dependence}
-    policy = policies.get(verdict.outcome)
     if policy is LeakPolicy.REFUSE:
         hints = leak_hints(verdict.outcome)
         return Stage(name="causality", state=StageState.FAILED, sentence=sentence, hints=hints)
@@ -464,35 +354,54 @@ def _causality_stage(verdict: CausalityVerdict, rule: CausalityRule) -> Stage:
     return Stage(name="causality", state=state, sentence=sentence)
 
 
-def _score(context: Context, settled: list[CaseOutcome], stages: _Stages) -> None:
+def _score(
+    context: Context,
+    myself: Submission,
+    settled: list[CaseOutcome],
+    stages: _Stages,
+    scorers: Mapping[str, PinnedImage],
+) -> None:
     """Score on the public data; a failure of the scorer is the organisers', and raised."""
     told = []
-    for name, task in context.challenge.tasks.items():
-        scores = []
-        for outcome in (one for one in settled if one.task == name):
-            case, due = context.cases[outcome.case], due_of(context.cases[outcome.case])
-            rule = task.reference_format or task.format
-            reference = read_reference(context.confine, rule, case.references[name], due=due)
-            path = kept_prediction(context.run, outcome, task.format)
-            reading = read_output(context.confine, task.format, path, due=due, role=Role.PREDICTION)
-            assert reading.prediction is not None
-            scores.append(
-                score_case(
-                    context.confine, context.loaded, name, reference, reading.prediction, frames=len(case.frames)
-                )
-            )
+    untried = [name for name, task in context.challenge.tasks.items() if task.scorer_image and name not in scorers]
+    for name in context.challenge.tasks:
+        named = f"task {name}: " if len(context.challenge.tasks) > 1 else ""
+        if name in untried:
+            told.append(f"{named}scorer not tried: it runs in a container, whose image is not here")
+            continue
+        outcomes = {one.case: one for one in settled if one.task == name}
+        if name in scorers:
+            scores = score_one(context, myself, name, outcomes, scorers[name])
+        else:
+            scores = [_case_score(context, outcome) for outcome in outcomes.values()]
         figures = aggregate_cases(context.confine, context.loaded, name, scores)
         words = ", ".join(f"{metric} {value:.4f}" for metric, value in figures.items() if value is not None)
-        told.append(f"{f'task {name}: ' if len(context.challenge.tasks) > 1 else ''}{words}")
+        told.append(f"{named}{words}")
     cases = len(context.cases)
+    if len(untried) == len(context.challenge.tasks):
+        stages.add(Stage(name="score", state=StageState.NOT_TESTED, sentence="; ".join(told)))
+        return
     stages.passed("score", f"{'; '.join(told)} (over {cases} cases; says nothing of the hidden data)")
+
+
+def _case_score(context: Context, outcome: CaseOutcome) -> CaseScore:
+    task = context.challenge.tasks[outcome.task]
+    case, due = context.cases[outcome.case], due_of(context.cases[outcome.case])
+    rule = task.reference_format or task.format
+    reference = read_reference(context.confine, rule, case.references[outcome.task], due=due)
+    path = kept_prediction(context.run, outcome, task.format)
+    reading = read_output(context.confine, task.format, path, due=due, role=Role.PREDICTION)
+    assert reading.prediction is not None
+    return score_case(
+        context.confine, context.loaded, outcome.task, reference, reading.prediction, frames=len(case.frames)
+    )
 
 
 def _not_tested(challenge: Challenge, cases: tuple[Case, ...], *, has_gpu: bool, sample: bool) -> tuple[str, ...]:
     if not has_gpu:
         return ("GPU", "run time")
     longest = max(challenge.limits.run_time.seconds(case.media_seconds) for case in cases)
-    return ("run time: the sample is too short to tell",) if sample and longest < _SHORT_SAMPLE_SECONDS else ()
+    return ("run time: the sample is too short to tell",) if sample and longest < SHORT_SAMPLE_SECONDS else ()
 
 
 def _lacks(

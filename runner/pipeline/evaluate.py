@@ -18,7 +18,7 @@ from runner.pipeline.events import Notice, Observer, RunsPlanned, Step
 from runner.pipeline.gpus import GpusWanted
 from runner.pipeline.handed_in import Reception
 from runner.pipeline.host import HostFacts, open_bench
-from runner.pipeline.looking_ahead import check_entry, relative_cost
+from runner.pipeline.looking_ahead import check_entry, is_checked, pass_by_construction, relative_cost
 from runner.pipeline.pinning import image_room, pinned_entries
 from runner.pipeline.publish import write_leaderboard, write_scores
 from runner.pipeline.record import (
@@ -31,8 +31,9 @@ from runner.pipeline.record import (
 )
 from runner.pipeline.references import cases_of_references
 from runner.pipeline.reporting import write_report
+from runner.pipeline.scorer_container import EngineDoor, pinned_scorers, settle_scores, settle_scores_apart
 from runner.pipeline.standings import Standings, work_out
-from runner.plan import budget_for, entered_tasks, shortfalls, show_limit
+from runner.plan import budget_for, entered_tasks, shared_runs, shortfalls, show_limit
 from runner.provenance import DataHashes
 from runner.settings import Settings
 from runner.store import RunFolder, locked, write_value
@@ -121,9 +122,12 @@ def _work(
             hashes=DataHashes(cache=run.private / "hashes.json"),
         )  # fmt: skip
         with image_room(engine, host.engine, settings, observe) as room:
+            # First, so that a scorer that cannot be had is told before anything was run.
+            scorers = pinned_scorers(engine, loaded, settings, room, observe=observe, stop=stop)
             entries = pinned_entries(context, record, room)
             _say_shortfalls(context, settings, host)
             _settle_all(context, entries, record)
+            settle_scores(context, record, scorers)
         return finish(run, record, loaded=loaded, cases=cases, confine=confine, observe=observe)
 
 
@@ -196,11 +200,12 @@ def _settle_all(context: Context, entries: tuple[Entry, ...], record: RunRecord)
             tasks=len({task for run in every for task in run.entry.shared.names} | _tasks_of(context, files)),
         )
     )
-    if context.challenge.causality.method != "off":
+    if any(is_checked(context, entry) for entry in entries):
+        times = relative_cost(context, shared_runs(context.challenge, tuple(context.challenge.tasks)))
         context.observe(
             Step(
-                text=f"checking causality adds about {relative_cost(context):.1f} × the plain evaluation of each "
-                "submission that is accepted"
+                text=f"checking causality adds about {times:.1f} × the plain evaluation of each submission that is "
+                "accepted"
             )
         )
     for submission in files:
@@ -218,7 +223,10 @@ def _tasks_of(context: Context, submissions: list[Submission]) -> set[str]:
 
 def _check_causality(context: Context, entry: Entry, task: str, outcomes: list[CaseOutcome]) -> None:
     """Cuts cost runs: none for a submission that is refused or pending already."""
-    if context.challenge.causality.method == "off":
+    if entry.shared.stream is not None:
+        pass_by_construction(context, entry, task, {outcome.case: outcome for outcome in outcomes})
+        return
+    if not is_checked(context, entry):
         return
     refusing = [o for o in outcomes if not o.verdict.accepted and _refuses(context, o)]
     if refusing or any(o.verdict.pending for o in outcomes):
@@ -233,13 +241,20 @@ def _refuses(context: Context, outcome: CaseOutcome) -> bool:
     return not outcome.verdict.pending and context.challenge.consequence.scope_of(word) == "submission"
 
 
-def score_again(run: RunFolder, observe: Observer, *, challenge: LoadedChallenge | None = None) -> Finished:
-    """Score, rank and report a run again from disk; without containers.
+def score_again(
+    run: RunFolder,
+    observe: Observer,
+    *,
+    challenge: LoadedChallenge | None = None,
+    door: EngineDoor | None = None,
+) -> Finished:
+    """Score, rank and report a run again from disk; no container is run but a scorer's whose scores do not fit.
 
     Args:
         run: The run.
         observe: Is told what happens.
         challenge: A mended copy of the run's challenge, taken in place of the run's own.
+        door: How scorers in containers come by an engine; None: what they gave before must fit.
 
     Raises:
         ScorerFault: The scorer failed; nothing is lost.
@@ -248,4 +263,7 @@ def score_again(run: RunFolder, observe: Observer, *, challenge: LoadedChallenge
     with locked(run), Confine() as confine:
         record = read_record(run)
         loaded, cases = reopen(run, record)
-        return finish(run, record, loaded=challenge or loaded, cases=cases, confine=confine, observe=observe)
+        loaded = challenge or loaded
+        if door is not None:
+            settle_scores_apart(run, record, loaded=loaded, cases=cases, confine=confine, observe=observe, door=door)
+        return finish(run, record, loaded=loaded, cases=cases, confine=confine, observe=observe)

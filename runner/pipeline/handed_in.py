@@ -12,9 +12,10 @@ from pathlib import Path
 from runner.challenge import Challenge, FormatSection
 from runner.confine import Confine
 from runner.dataset import Case
+from runner.due_tree import DueTree
 from runner.errors import HostFault, UsageError
 from runner.formats.contract import Due, Reading, Role
-from runner.formats.reading import read_output
+from runner.formats.reading import beside, read_output
 from runner.job import Intake, IntakeRefusal, Output
 from runner.judge import CaseOutcome, problems_in_words
 from runner.outputs import Wanted, take_file
@@ -58,9 +59,10 @@ class Reception:
         """
         # The folder itself is the organisers' to name, by a link as well; inside it no link is followed.
         folder = (self.base / submission.predictions).resolve()
+        due = self._due(submission)
         for task, case in self._parts(submission):
             known = self._known(submission, task, case)
-            outcome = known or self._taken_or_fault(submission, task, case, folder)
+            outcome = known or self._taken_or_fault(submission, task, case, folder, due)
             if known is None:
                 write_value(self.run.outcome(submission.slug, task, case.name), outcome)
             self.observe(
@@ -84,14 +86,19 @@ class Reception:
             for case in self.cases.values():
                 yield task, case
 
+    def _due(self, submission: Submission) -> DueTree:
+        """All that is due of a submission, in whichever task and case."""
+        outputs = (output_of(self.challenge.tasks[task].format, task, case) for task, case in self._parts(submission))
+        return DueTree((output.path.replace("{case}", output.case), output.names) for output in outputs)
+
     def _known(self, submission: Submission, task: str, case: Case) -> CaseOutcome | None:
         path = self.run.outcome(submission.slug, task, case.name)
         outcome = read_value(path, CaseOutcome) if path.is_file() else None
         return outcome if outcome is not None and outcome.digest == HANDED_IN else None
 
-    def _taken_or_fault(self, submission: Submission, task: str, case: Case, folder: Path) -> CaseOutcome:
+    def _taken_or_fault(self, submission: Submission, task: str, case: Case, folder: Path, due: DueTree) -> CaseOutcome:
         try:
-            return self._taken(submission, task, case, folder)
+            return self._taken(submission, task, case, folder, due)
         except OSError as error:
             raise HostFault(
                 f"a handed-in file could not be read or kept: {error.strerror or error}",
@@ -99,7 +106,7 @@ class Reception:
                 remedy="make room, or mend the disk, then begin again",
             ) from error
 
-    def _taken(self, submission: Submission, task: str, case: Case, folder: Path) -> CaseOutcome:
+    def _taken(self, submission: Submission, task: str, case: Case, folder: Path, wholly: DueTree) -> CaseOutcome:
         if not folder.is_dir():
             raise UsageError(
                 f"there is no folder of predictions {str(folder)!r}",
@@ -113,7 +120,10 @@ class Reception:
             shutil.rmtree(home)  # of an earlier start that was cut short
         target = home / "predictions" / output.kept
         target.parent.mkdir(parents=True)
-        wanted = Wanted(path=output.path.replace("{case}", case.name), files=output.names)
+        wanted = Wanted(
+            path=output.path.replace("{case}", case.name), files=output.names,
+            due=wholly if rule.extra_files == "refuse" else None,
+        )  # fmt: skip
         intake = take_file(folder, wanted, target, cap=self.challenge.limits.output, full=False)
         verdict = self._verdict(rule, due, target, output=output, intake=intake)
         outcome = CaseOutcome(
@@ -127,6 +137,7 @@ class Reception:
         if intake.refusal is not None:
             return _refused(output, intake)
         reading = read_output(self.confine, rule, path, due=due, role=Role.PREDICTION)
+        reading = beside(rule, reading, stray=intake.stray)
         return _read(output, due, reading, public=self.challenge.data == "public")
 
 
@@ -153,4 +164,4 @@ def _read(output: Output, due: Due, reading: Reading, *, public: bool) -> Verdic
         return Verdict(word=VerdictWord.BAD_OUTPUT, sentence=sentence)
     answered = f"{due.count} frames answered" if due.count else "answered"
     sentence = f"{answered}; handed in as files: run time and causality were not tested"
-    return Verdict(word=VerdictWord.ACCEPTED, sentence=sentence)
+    return Verdict(word=VerdictWord.ACCEPTED, sentence=sentence, notes=reading.notes)

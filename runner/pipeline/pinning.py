@@ -113,7 +113,8 @@ def _require_none(problems: list[UsageError]) -> None:
 
 def _entries(context: Context, submission: Submission, image: PinnedImage) -> list[Entry]:
     findings = findings_of(context, submission.slug, submission.submission, image)
-    shared = shared_runs(context.challenge, entered_tasks(context.challenge, submission))
+    entered = entered_tasks(context.challenge, submission)
+    shared = shared_runs(context.challenge, entered, profile=submission.profile)
     return [Entry(submission=submission, shared=one, image=image, findings=findings) for one in shared]
 
 

@@ -109,7 +109,9 @@ def check_request(request: EvaluateRequest) -> Checked:
         challenge=challenge,
         settings=load_settings(request.settings_file, request.flags),
         cases=find_cases(request.data, challenge.challenge),
-        submissions=read_submissions(request.submissions, tuple(challenge.challenge.tasks)),
+        submissions=read_submissions(
+            request.submissions, tuple(challenge.challenge.tasks), stream=challenge.challenge.invocation.stream
+        ),
     )
 
 
@@ -229,6 +231,18 @@ def _copy_challenge(run: RunFolder, challenge: LoadedChallenge) -> None:
     for path in sorted(challenge.folder.iterdir()):
         if path.name == "challenge.yaml" or path.suffix == ".py":
             shutil.copyfile(path, run.challenge / path.name)
+    for image in {task.scorer_image.image for task in challenge.challenge.tasks.values() if task.scorer_image}:
+        _copy_archive(challenge.folder / image, run.challenge / image)
+
+
+def _copy_archive(source: Path, target: Path) -> None:
+    """Keep a scorer's image that lies beside challenge.yaml, so that a run can be scored again without that folder."""
+    if source == target or not source.is_file():
+        return  # an absolute path, or a reference
+    facts, kept = source.stat(), target.stat() if target.is_file() else None
+    if kept is None or (facts.st_size, facts.st_mtime_ns) != (kept.st_size, kept.st_mtime_ns):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, target)
 
 
 def read_record(run: RunFolder) -> RunRecord:

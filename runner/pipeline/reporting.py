@@ -255,7 +255,8 @@ class _Layout:
     def _prediction(self, task: str, outcome: CaseOutcome) -> tuple[Prediction | None, tuple[ProblemLine, ...], int]:
         rule = self._challenge.tasks[task].format
         path = kept_prediction(self._run, outcome, rule)
-        if not outcome.attempt or not path.exists():
+        drawn = isinstance(rule, FrameTableFormat)  # the others have no ribbon, and large ones take long to read
+        if not outcome.attempt or not path.exists() or (outcome.verdict.accepted and not drawn):
             return None, (), 0
         due = due_of(self._cases[outcome.case])
         reading = read_output(self._confine, rule, path, due=due, role=Role.PREDICTION)

@@ -1,4 +1,4 @@
-"""Scores files that somebody already has, of one team or of a folder of teams: a run without containers."""
+"""Scores files that somebody already has, of one team or of a folder of teams: a run without their containers."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from runner.pipeline.events import Observer, RunsPlanned, Step
 from runner.pipeline.handed_in import Reception, output_of
 from runner.pipeline.record import record_of_files
 from runner.pipeline.references import cases_of_references
+from runner.pipeline.scorer_container import EngineDoor, settle_scores_apart
 from runner.store import RunFolder, locked
 from runner.submissions import Submission
 
@@ -33,8 +34,13 @@ class FilesRequest:
     out: Path
 
 
-def score_files(request: FilesRequest, observe: Observer) -> Finished:
+def score_files(request: FilesRequest, observe: Observer, *, door: EngineDoor) -> Finished:
     """Read, judge, score and rank handed-in files.
+
+    Args:
+        request: What is asked for.
+        observe: Is told what happens.
+        door: How scorers in containers come by an engine; others need none.
 
     Raises:
         UsageError: A folder is missing, or holds nothing that is due; or a run is there already.
@@ -63,6 +69,9 @@ def score_files(request: FilesRequest, observe: Observer) -> Finished:
         )
         for team in teams:
             reception.settle(team)
+        settle_scores_apart(
+            run, record, loaded=request.loaded, cases=by_name, confine=confine, observe=observe, door=door
+        )
         return finish(run, record, loaded=request.loaded, cases=by_name, confine=confine, observe=observe)
 
 

@@ -15,6 +15,7 @@ from runner.formats.contract import Prediction, Role
 from runner.formats.reading import read_output, read_reference
 from runner.judge import CaseOutcome
 from runner.pipeline.attempts import due_of, kept_prediction
+from runner.pipeline.container_scores import scores_on_disk
 from runner.pipeline.looking_ahead import CausalityRecord, policy_for, with_leaks
 from runner.pipeline.record import RunRecord
 from runner.plan import entered_tasks
@@ -109,10 +110,13 @@ def work_out(
 
     Raises:
         ScorerFault: The organisers' scorer failed; nothing on disk is changed.
-        UsageError: A reference cannot be read, or an outcome is missing.
+        UsageError: A reference cannot be read, or an outcome is missing, or what a scorer's container gave.
     """
+    given = scores_on_disk(run, record, loaded, cases)
     boards = tuple(
-        _Scoring(run=run, record=record, loaded=loaded, cases=cases, confine=confine, task_name=name, task=task).board()
+        _Scoring(
+            run=run, record=record, loaded=loaded, cases=cases, confine=confine, task_name=name, task=task, given=given
+        ).board()
         for name, task in loaded.challenge.tasks.items()
         if any(name in entered_tasks(loaded.challenge, submission) for submission in record.submissions)
     )
@@ -135,7 +139,7 @@ def work_out(
 
 @dataclass(frozen=True, kw_only=True)
 class _Scoring:
-    """One task being scored."""
+    """One task being scored; ``given`` is what scorers in containers gave, by slug and task."""
 
     run: RunFolder
     record: RunRecord
@@ -144,10 +148,11 @@ class _Scoring:
     confine: Confine
     task_name: str
     task: Task
+    given: Mapping[tuple[str, str], Mapping[str, CaseScore]]
 
     def board(self) -> Board:
         described = describe_scorer(self.confine, self.loaded, self.task_name)
-        references = {name: self._reference(case) for name, case in self.cases.items()}
+        references = {name: self._reference(case) for name, case in self.cases.items() if not self.task.scorer_image}
         rows = [
             self._unranked_row(submission, references)
             for submission in self.record.submissions
@@ -180,10 +185,8 @@ class _Scoring:
         if causality is not None:
             outcomes = with_leaks(rule, causality, outcomes)
         cases = tuple(
-            ScoredCase(
-                outcome=outcome, score=self._score(outcome, references[name]) if outcome.verdict.accepted else None
-            )
-            for name, outcome in outcomes.items()
+            ScoredCase(outcome=outcome, score=self._score(outcome, references) if outcome.verdict.accepted else None)
+            for outcome in outcomes.values()
         )
         reason = _why_not_ranked(submission, cases, causality, self.task, self.loaded)
         return Row(submission=submission, rank=None, reason=reason, values={}, cases=cases, causality=causality)
@@ -192,7 +195,9 @@ class _Scoring:
         path = self.run.causality(submission.slug, self.task_name)
         return read_value(path, CausalityRecord) if path.is_file() else None
 
-    def _score(self, outcome: CaseOutcome, reference: Prediction) -> CaseScore:
+    def _score(self, outcome: CaseOutcome, references: Mapping[str, Prediction]) -> CaseScore:
+        if self.task.scorer_image is not None:
+            return self.given[outcome.submission, self.task_name][outcome.case]
         case, rule = self.cases[outcome.case], self.task.format
         path = kept_prediction(self.run, outcome, rule)
         reading = read_output(self.confine, rule, path, due=due_of(case), role=Role.PREDICTION)
@@ -203,8 +208,9 @@ class _Scoring:
                 remedy="put the file back, or delete the case's outcome.json, then: proctor resume RUN",
             )
         return score_case(
-            self.confine, self.loaded, self.task_name, reference, reading.prediction, frames=len(case.frames)
-        )
+            self.confine, self.loaded, self.task_name, references[case.name], reading.prediction,
+            frames=len(case.frames),
+        )  # fmt: skip
 
 
 def _marked(rows: list[Row], *, last_counts: bool) -> list[Row]:

@@ -11,7 +11,9 @@ from runner.report.view import (
     CutState,
     Fact,
     HintLine,
+    Histogram,
     Label,
+    LatencySection,
     Leaderboard,
     PendingCase,
     ProblemLine,
@@ -23,6 +25,7 @@ from runner.report.view import (
     TaskSection,
     Tone,
     UnrankedLine,
+    ViewRibbon,
 )
 
 __all__ = [
@@ -34,7 +37,9 @@ __all__ = [
     "CutState",
     "Fact",
     "HintLine",
+    "Histogram",
     "Label",
+    "LatencySection",
     "Leaderboard",
     "PendingCase",
     "ProblemLine",
@@ -46,6 +51,7 @@ __all__ = [
     "TaskSection",
     "Tone",
     "UnrankedLine",
+    "ViewRibbon",
     "render",
     "segments_of",
 ]

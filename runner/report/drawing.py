@@ -1,4 +1,4 @@
-"""Geometry of the pictures: views in, positions out; what the template then only writes down.
+"""Geometry of the ribbons: views in, positions out; what the template then only writes down.
 
 Positions along the time axis are percentages of the picture's width, so that a picture fits any screen while its text
 keeps its size. Colour is never alone: the legend's position gives one of eight hues that stay apart under the common
@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.report.view import CausalityPicture, CutMark, CutState, Label, Ribbon, Segment
+from runner.report.view import Label, Ribbon, Segment
 
 HUES = 8
 TEXTURES = 4
@@ -23,8 +23,13 @@ TEXTURES = 4
 MOST_TOOLTIPS = 400
 """Segments of a band beyond which they carry neither tooltip nor text: the page would grow, nobody could hit them."""
 
+MOST_BLOCKS = 1200
+"""Blocks of a band, about one a pixel of a desk; of more segments only those are drawn that stand at so many places."""
+
 _WIDE_PIXELS, _NARROW_PIXELS, _CHARACTER, _PADDING = 9.0, 3.0, 6.6, 8.0
 """Pixels for a per cent of the width on a desk and on a phone; of a character of segment text; around it."""
+
+_GOLDEN = (5**0.5 - 1) / 2
 
 _NICE = (1, 2, 5, 10, 15, 20, 30, 50, 60, 100, 120, 200, 300, 500, 600, 900, 1000, 1200, 1800, 2000, 3000, 3600, 5000)
 
@@ -52,11 +57,31 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """A row of blocks under its name."""
+    """A row of blocks under its name.
+
+    Attributes:
+        name: Written above it.
+        y: Top of the name.
+        top: Top of the blocks.
+        height: Of the blocks.
+        blocks: From the left; none for a run without answers.
+        end: Where what it shows ends, per cent.
+        difference_y: Row of the differences.
+        differences: Where it differs from the band it is compared with.
+        cut_x: Where that comparison ends; None where it is not compared.
+        veil: What of it lies behind the cut.
+    """
 
     name: str
     y: int
+    top: int
+    height: int
     blocks: tuple[Block, ...]
+    end: float = 100.0
+    difference_y: int = 0
+    differences: tuple[Block, ...] = ()
+    cut_x: float | None = None
+    veil: Block | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +129,7 @@ class Picture:
         legend: Labels that occur.
         axis_y: Row of the axis.
         height: Pixels.
+        caption: What the picture shows, in a sentence; empty for none.
     """
 
     title: str
@@ -118,11 +144,12 @@ class Picture:
     legend: tuple[Key, ...]
     axis_y: int
     height: int
+    caption: str = ""
 
 
 BAND_HEIGHT = 24
-_NAME_HEIGHT = 16
-_AXIS_HEIGHT = 22
+NAME_HEIGHT = 16
+AXIS_HEIGHT = 22
 
 
 def segments_of(labels: Iterable[int] | NDArray[np.int64]) -> tuple[Segment, ...]:
@@ -146,15 +173,15 @@ def draw_ribbon(ribbon: Ribbon) -> Picture:
     differences: tuple[Block, ...] = ()
     difference_y = 0
     if ribbon.reference is not None:
-        bands.append(_band("Reference", y, ribbon, ribbon.reference))
-        y += _NAME_HEIGHT + BAND_HEIGHT
+        bands.append(plain_band("Reference", y, ribbon, ribbon.reference))
+        y += NAME_HEIGHT + BAND_HEIGHT
     if ribbon.reference is not None and ribbon.prediction is not None:
-        differences = _differences(ribbon.reference, ribbon.prediction, ribbon.frames)
+        differences = differences_of(ribbon.reference, ribbon.prediction, ribbon.frames)
         difference_y = y + 3
         y += 10
     if ribbon.prediction is not None:
-        bands.append(_band("Prediction", y, ribbon, ribbon.prediction))
-        y += _NAME_HEIGHT + BAND_HEIGHT
+        bands.append(plain_band("Prediction", y, ribbon, ribbon.prediction))
+        y += NAME_HEIGHT + BAND_HEIGHT
     return Picture(
         title=f"{ribbon.title} over {ribbon.frames} frames",
         description=_describe(ribbon),
@@ -163,30 +190,9 @@ def draw_ribbon(ribbon: Ribbon) -> Picture:
         difference_y=difference_y,
         wide_ticks=ticks(ribbon.frames, 10),
         narrow_ticks=ticks(ribbon.frames, 4),
-        legend=_legend(ribbon),
+        legend=legend_of(ribbon),
         axis_y=y + 2,
-        height=y + _AXIS_HEIGHT,
-    )
-
-
-def draw_causality(picture: CausalityPicture) -> Picture:
-    """The full run, under it the cuts: aimed ones in a row, random ones in the next."""
-    ribbon = picture.full
-    band = _band("Full run", 0, ribbon, ribbon.prediction or ())
-    rows = _NAME_HEIGHT + BAND_HEIGHT
-    changed = sum(cut.state is CutState.CHANGED for cut in picture.cuts)
-    leak = "" if picture.leak_frame is None else f" The first changed frame is {picture.leak_frame}."
-    return Picture(
-        title=f"{ribbon.title}: cuts tested",
-        description=f"{len(picture.cuts)} cuts of {ribbon.frames} frames tested, {changed} changed an answer.{leak}",
-        bands=(band,),
-        marks=tuple(_mark(cut, ribbon.frames, rows) for cut in picture.cuts),
-        leak_x=None if picture.leak_frame is None else _percent(picture.leak_frame + 0.5, ribbon.frames),
-        wide_ticks=ticks(ribbon.frames, 10),
-        narrow_ticks=ticks(ribbon.frames, 4),
-        legend=_legend(ribbon),
-        axis_y=rows + 32,
-        height=rows + 32 + _AXIS_HEIGHT - 2,
+        height=y + AXIS_HEIGHT,
     )
 
 
@@ -195,21 +201,57 @@ def place(value: float, low: float, high: float) -> float:
     return round(100 * min(1.0, max(0.0, (value - low) / (high - low))), 2) if high > low else 50.0
 
 
-def _percent(frame: float, frames: int) -> float:
+def percent(frame: float, frames: int) -> float:
+    """Where a frame begins along the axis."""
     return round(100 * frame / frames, 3) if frames else 0.0
 
 
-def _band(name: str, y: int, ribbon: Ribbon, segments: tuple[Segment, ...]) -> Band:
+def span(start: int, stop: int, frames: int, style: str) -> Block:
+    """Frames ``start`` … ``stop − 1``, without text."""
+    left = percent(start, frames)
+    return Block(x=left, width=round(percent(stop, frames) - left, 3), style=style)
+
+
+def plain_band(name: str, y: int, ribbon: Ribbon, segments: tuple[Segment, ...]) -> Band:
+    """A band of its own: it is compared with none."""
+    blocks = blocks_of(segments, ribbon, most=MOST_BLOCKS, most_tooltips=MOST_TOOLTIPS)
+    return Band(name=name, y=y, top=y + NAME_HEIGHT, height=BAND_HEIGHT, blocks=blocks)
+
+
+def blocks_of(segments: tuple[Segment, ...], ribbon: Ribbon, *, most: int, most_tooltips: int) -> tuple[Block, ...]:
+    """Segments in the colours of the ribbon's legend; without text where they are many."""
     positions = {label.number: position for position, label in enumerate(ribbon.labels)}
     names = {label.number: label.name for label in ribbon.labels}
-    crowded = len(segments) > MOST_TOOLTIPS
+    crowded = len(segments) > most_tooltips
     blocks = []
-    for segment in segments:
-        left, right = _percent(segment.start, ribbon.frames), _percent(segment.stop, ribbon.frames)
+    for segment in _coarse(segments, ribbon.frames, most):
         number = segment.label
-        bare = Block(x=left, width=round(right - left, 3), style=style_of(positions.get(number, number)))
+        bare = span(segment.start, segment.stop, ribbon.frames, style_of(positions.get(number, number)))
         blocks.append(bare if crowded else _with_text(bare, segment, names.get(number, str(number)), ribbon.fps))
-    return Band(name=name, y=y, blocks=tuple(blocks))
+    return tuple(blocks)
+
+
+def _coarse(segments: tuple[Segment, ...], frames: int, most: int) -> tuple[Segment, ...]:
+    """The same where they are few, else one label a column.
+
+    Each is taken from another place within its column, by the golden ratio, so that a regular flicker looks like one.
+    """
+    if len(segments) <= most:
+        return segments
+    bounds = columns(frames, most)
+    places = bounds[:-1] + (np.arange(bounds.size - 1) * _GOLDEN % 1 * np.diff(bounds)).astype(np.int64)
+    drawn = segments_of(_per_frame(segments, frames)[places])
+    return tuple(
+        Segment(label=s.label, start=int(bounds[s.start]), stop=int(bounds[s.stop]))
+        for s in drawn
+        if s.label != _NO_LABEL
+    )
+
+
+def columns(frames: int, most: int) -> NDArray[np.int64]:
+    """Bounds of at most ``most`` columns of frames, one more than there are columns, from 0 to ``frames``."""
+    count = min(frames, most)
+    return np.arange(count + 1, dtype=np.int64) * frames // max(1, count)
 
 
 def _with_text(block: Block, segment: Segment, name: str, fps: float) -> Block:
@@ -238,19 +280,32 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+_NO_LABEL = int(np.iinfo(np.int64).min)
+
+
 def _per_frame(segments: tuple[Segment, ...], frames: int) -> NDArray[np.int64]:
-    row = np.full(frames, np.iinfo(np.int64).min)
+    row = np.full(frames, _NO_LABEL)
     for segment in segments:
         row[segment.start : segment.stop] = segment.label
     return row
 
 
-def _differences(one: tuple[Segment, ...], other: tuple[Segment, ...], frames: int) -> tuple[Block, ...]:
-    differ = _per_frame(one, frames) != _per_frame(other, frames)
+def differences_of(
+    one: tuple[Segment, ...],
+    other: tuple[Segment, ...],
+    frames: int,
+    *,
+    until: int | None = None,
+    most: int = MOST_BLOCKS,
+) -> tuple[Block, ...]:
+    """Where two rows of segments differ, before frame ``until``; neighbours grow together where they are many."""
+    differ = _per_frame(one, frames)[:until] != _per_frame(other, frames)[:until]
+    bounds = np.arange(differ.size + 1)
+    if np.count_nonzero(np.diff(differ)) > 2 * most:
+        bounds = columns(differ.size, most)
+        differ = np.logical_or.reduceat(differ, bounds[:-1])
     return tuple(
-        Block(
-            x=_percent(s.start, frames), width=round(_percent(s.stop, frames) - _percent(s.start, frames), 3), style="x"
-        )
+        span(int(bounds[s.start]), int(bounds[s.stop]), frames, "x")
         for s in segments_of(differ.astype(np.int64))
         if s.label
     )
@@ -273,8 +328,9 @@ def _segments(segments: tuple[Segment, ...]) -> str:
     return "1 segment" if len(segments) == 1 else f"{len(segments)} segments"
 
 
-def _legend(ribbon: Ribbon) -> tuple[Key, ...]:
-    met = {s.label for s in (*(ribbon.reference or ()), *(ribbon.prediction or ()))}
+def legend_of(ribbon: Ribbon, *others: tuple[Segment, ...]) -> tuple[Key, ...]:
+    """The labels that occur in a ribbon and in further rows of segments, in the legend's order, strange ones last."""
+    met = {s.label for row in (ribbon.reference or (), ribbon.prediction or (), *others) for s in row}
     known = [(style_of(i), label) for i, label in enumerate(ribbon.labels) if label.number in met]
     strange = sorted(met - {label.number for label in ribbon.labels})
     known += [(style_of(number), Label(number=number, name=str(number))) for number in strange]
@@ -290,23 +346,5 @@ def ticks(frames: int, most: int) -> tuple[Tick, ...]:
     if frames <= 0:
         return ()
     step = next((n for n in _NICE if frames / n < most), None) or -(-frames // most)
-    marks = [Tick(x=_percent(f, frames), text=str(f), anchor="middle") for f in range(step, frames, step)]
+    marks = [Tick(x=percent(f, frames), text=str(f), anchor="middle") for f in range(step, frames, step)]
     return (Tick(x=0.0, text="0", anchor="start"), *(mark for mark in marks if mark.x <= 96))
-
-
-_CUT_WORDS = {
-    CutState.CLEAN: "no answer changed",
-    CutState.CHANGED: "an answer changed",
-    CutState.UNDECIDED: "no result",
-}
-
-
-def _mark(cut: CutMark, frames: int, top: int) -> Mark:
-    aim = "random" if cut.random else "aimed"
-    return Mark(
-        x=_percent(cut.frames, frames),
-        y=top + (23 if cut.random else 9),
-        style=cut.state.value,
-        random=cut.random,
-        tooltip=f"{aim} cut after {cut.frames} frames: {_CUT_WORDS[cut.state]}",
-    )

@@ -16,7 +16,9 @@ from itertools import count
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from runner.report.drawing import BAND_HEIGHT, draw_causality, draw_ribbon, place
+from runner.report.cut_drawing import draw_causality
+from runner.report.drawing import draw_ribbon, place
+from runner.report.latency_drawing import draw_histogram, draw_time_line, latency_facts
 from runner.report.view import ReportView, Tone
 from runner.safe_text import for_plain
 
@@ -75,8 +77,10 @@ def _environment() -> Environment:
     environment.globals |= {
         "draw_ribbon": draw_ribbon,
         "draw_causality": draw_causality,
+        "draw_histogram": draw_histogram,
+        "draw_time_line": draw_time_line,
+        "latency_facts": latency_facts,
         "place": place,
         "symbols": {tone.value: symbol for tone, symbol in _SYMBOLS.items()},
-        "band_height": BAND_HEIGHT,
     }
     return environment

@@ -101,6 +101,25 @@ class CutMark:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ViewRibbon:
+    """What was answered on one view of the sequence, in the column of the full run above it.
+
+    Attributes:
+        kind: What was shown: ``First 120 frames``, ``Other frames from 120 on``.
+        cut: Frames that are those of the full run; only they are compared with it.
+        frames: Frames that were shown, ``cut`` or more: where its band ends.
+        answers: Segments; none where the view has no valid answers.
+        state: What was found.
+    """
+
+    kind: str
+    cut: int
+    frames: int
+    answers: tuple[Segment, ...]
+    state: CutState
+
+
+@dataclass(frozen=True, kw_only=True)
 class CausalityPicture:
     """One column of the full run with the cuts tested.
 
@@ -108,11 +127,19 @@ class CausalityPicture:
         full: The prediction on the full sequence; its reference is not shown.
         cuts: In the order of testing.
         leak_frame: The first frame that changed; None where none did.
+        views: Answers to be drawn below the full run, from the top; the picture leaves some out where they are many.
+        full_answer: What the full run answers for ``leak_frame``; empty where it may not be shown.
+        view_answer: What the view that proves the leak answers for it; empty where it may not be shown.
+        future_frames: How many frames after ``leak_frame`` its answer needed; None where that is not known.
     """
 
     full: Ribbon
     cuts: tuple[CutMark, ...]
     leak_frame: int | None = None
+    views: tuple[ViewRibbon, ...] = ()
+    full_answer: str = ""
+    view_answer: str = ""
+    future_frames: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +152,9 @@ class CausalitySection:
         text: What was tested and what it proves.
         facts: The numbers: cuts, noise, bound.
         pictures: One a column, or those where something was found.
+        summary: What the checks of all cases of an entry say together, shown above; its first section carries it.
+        pace: Run time of a frame by the slope over the views, a sentence: reported, never judged.
+        online: Whether that pace keeps up with the frames; None where it cannot be told.
     """
 
     case: str
@@ -132,6 +162,64 @@ class CausalitySection:
     text: str
     facts: tuple[Fact, ...] = ()
     pictures: tuple[CausalityPicture, ...] = ()
+    summary: str = ""
+    pace: str = ""
+    online: Chip | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram:
+    """How many answers took how long.
+
+    Attributes:
+        edges_ms: Rising, one more than there are bins; the first may be 0, the last infinity. Bins are drawn equally
+            wide, so edges with a constant ratio give a logarithmic axis.
+        counts: Answers in each bin.
+    """
+
+    edges_ms: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatencySection:
+    """How fast one case was answered frame by frame; durations in seconds, None where nothing was measured.
+
+    Attributes:
+        case: Name of the case.
+        online: Whether the answers keep up with the frames; None where it cannot be told.
+        text: A sentence about it; empty for none.
+        start_up: Until the container said hello.
+        first_frame: Of the first answer.
+        mean: Of all answers.
+        p50: Median.
+        p95: 95th percentile.
+        p99: 99th percentile.
+        longest: The slowest answer.
+        period: From one frame to the next, 1 / fps.
+        over_period: Frames that took longer than the period, or were never answered.
+        missed: In real time: frames without an answer before the next was shown; None where nothing can be missed.
+        over_time: Latency of each frame that was shown, None where it has no answer; empty for no time line.
+        frames: Frames that were shown.
+        histogram: Of the answers; None for no picture.
+    """
+
+    case: str
+    online: Chip | None = None
+    text: str = ""
+    start_up: float | None = None
+    first_frame: float | None = None
+    mean: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    longest: float | None = None
+    period: float | None = None
+    over_period: int | None = None
+    missed: tuple[int, ...] | None = None
+    over_time: tuple[float | None, ...] = ()
+    frames: int
+    histogram: Histogram | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,6 +300,7 @@ class SubmissionSection:
         facts: Image digest, received, …
         tasks: Its cases, by task.
         causality: The cases that were checked.
+        latency: The cases that were answered frame by frame.
     """
 
     submission: str
@@ -221,6 +310,7 @@ class SubmissionSection:
     facts: tuple[Fact, ...] = ()
     tasks: tuple[TaskSection, ...] = ()
     causality: tuple[CausalitySection, ...] = ()
+    latency: tuple[LatencySection, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

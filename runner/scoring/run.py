@@ -18,6 +18,7 @@ from runner.formats.image_stream import fed
 from runner.formats.packed import packed
 from runner.formats.readers.file_bytes import in_memory
 from runner.scoring.child import DETAILS, DETAILS_BOUNDS, MOST_DETAILS
+from runner.scoring.container import metrics_of
 from runner.scoring.contract import CaseScore, Metric, aggregate
 from runner.scoring.loading import scorer_place
 
@@ -57,6 +58,9 @@ def describe_scorer(confine: Confine, loaded: LoadedChallenge, task_name: str) -
         ScorerFault: The scorer cannot be loaded, or is none.
         ConfigError: challenge.yaml ranks by what the scorer does not measure.
     """
+    image = loaded.challenge.tasks[task_name].scorer_image
+    if image is not None:
+        return Described(metrics=metrics_of(image), aggregates=False)
     reply = _call(confine, loaded, task_name, "describe")
     try:
         metrics = _METRICS.validate_python(reply.header.get("metrics"))
@@ -147,7 +151,7 @@ def _details(reply: Reply) -> JsonValue:
 def aggregate_cases(
     confine: Confine, loaded: LoadedChallenge, task_name: str, scores: Sequence[CaseScore]
 ) -> Mapping[str, float | None]:
-    """The figures over cases: the scorer's own where it has an ``aggregate``, else the means.
+    """The figures over cases: the scorer's own where it has an ``aggregate``, else the means, as in a container.
 
     Args:
         confine: Where children come from.
@@ -162,6 +166,8 @@ def aggregate_cases(
         ValueError: There is no case.
     """
     means = {name: over.mean for name, over in aggregate(scores).items()}
+    if loaded.challenge.tasks[task_name].scorer_image is not None:
+        return means
     with in_memory(json.dumps([asdict(score) for score in scores], allow_nan=False).encode()) as descriptor:
         reply = _call(confine, loaded, task_name, "aggregate", descriptors=[descriptor])
     if reply.header.get("aggregates") is False:

@@ -63,6 +63,8 @@ class Expected(Section):
         volume_verdict: The word where the output is a volume in memory and what is known of it differs.
         volume_sentence: The sentence there.
         limits: Where they differ from the usual ones.
+        stream: Of an attack on the protocol of streamed frames: where the section differs from the usual one.
+        hint: Slug of the hint that must come first; empty: any, or none.
     """
 
     about: str
@@ -77,6 +79,8 @@ class Expected(Section):
     volume_verdict: VerdictWord | None = None
     volume_sentence: str = ""
     limits: dict[str, JsonValue] = Field(default_factory=dict)
+    stream: dict[str, JsonValue] = Field(default_factory=dict)
+    hint: str = ""
 
     def room(self) -> Limits:
         """All limits."""
@@ -97,6 +101,7 @@ class Attack:
 
     name: str
     expected: Expected
+    folder: Path = FOLDER
 
     @property
     def script(self) -> str:
@@ -107,17 +112,17 @@ class Attack:
     def control(self) -> str:
         """What does the same honestly: the folder's own control, else the common one."""
         own = f"{self.name}/control.py"
-        return own if (FOLDER / own).is_file() else "control.py"
+        return own if (self.folder / own).is_file() else "control.py"
 
 
 def _read(folder: Path) -> Attack:
     path = folder / "expected.yaml"
-    return Attack(name=folder.name, expected=parse_model(path, read_text(path), Expected))
+    return Attack(name=folder.name, expected=parse_model(path, read_text(path), Expected), folder=folder.parent)
 
 
-def find_attacks() -> tuple[Attack, ...]:
+def find_attacks(folder: Path = FOLDER) -> tuple[Attack, ...]:
     """Every folder that says what it must come to."""
-    return tuple(_read(path.parent) for path in sorted(FOLDER.glob("*/expected.yaml")))
+    return tuple(_read(path.parent) for path in sorted(folder.glob("*/expected.yaml")))
 
 
 def table(attacks: tuple[Attack, ...]) -> str:

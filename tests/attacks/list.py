@@ -1,20 +1,25 @@
-"""Writes the list of attacks into README.md: ``python -m tests.attacks.list``."""
+"""Writes the lists of attacks into their READMEs: ``python -m tests.attacks.list``."""
+
+from pathlib import Path
 
 from tests.attacks.expected import FOLDER, find_attacks, table
 
-README = FOLDER / "README.md"
+STREAMING = FOLDER / "streaming"
 BEGIN, END = "<!-- the list: python -m tests.attacks.list -->\n", "<!-- end of the list -->\n"
 
 
-def listed() -> str:
-    """The list as the README holds it."""
-    return README.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+def listed(folder: Path = FOLDER) -> str:
+    """The list as a folder's README holds it."""
+    return (folder / "README.md").read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
 
 
 def main() -> None:
-    """Put the list between its marks."""
-    before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
-    README.write_text(before + BEGIN + table(find_attacks()) + END + rest.partition(END)[2], encoding="utf-8")
+    """Put the lists between their marks."""
+    for folder in (FOLDER, STREAMING):
+        readme = folder / "README.md"
+        before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
+        written = before + BEGIN + table(find_attacks(folder)) + END + rest.partition(END)[2]
+        readme.write_text(written, encoding="utf-8")
 
 
 if __name__ == "__main__":

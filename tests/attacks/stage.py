@@ -6,18 +6,21 @@ processes in the container's control group: the runner's word that all is over i
 
 import contextlib
 import functools
+import json
 import os
+import re
 import shutil
 import socket
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import docker
 import numpy as np
 from PIL import Image
+from pydantic import JsonValue
 
 from runner import __version__, mounts
 from runner.catalog import LoadedChallenge, find_challenge, load_challenge
@@ -195,12 +198,13 @@ class Host:
         return count
 
 
-def _make_case(data: Path) -> tuple[Case, str]:
+def make_case(data: Path, *, size: int = 8) -> tuple[Case, str]:
+    """A hidden case of square frames that nothing compresses, and some of the first one's pixels."""
     frames = data / "inputs" / CASE
     frames.mkdir(parents=True)
     rng = np.random.default_rng(4)
     names = tuple(f"{number:05d}.png" for number in range(FRAMES))
-    pictures = [rng.integers(0, 256, (8, 8, 3), dtype=np.uint8) for _ in names]
+    pictures = [rng.integers(0, 256, (size, size, 3), dtype=np.uint8) for _ in names]
     for name, picture in zip(names, pictures, strict=True):
         Image.fromarray(picture).save(frames / name)
     reference = data / "references" / f"{CASE}.csv"
@@ -211,20 +215,20 @@ def _make_case(data: Path) -> tuple[Case, str]:
     return frames_case(CASE, frames, names, fps=1.0, references={"steps": reference}), pixels
 
 
-def build_image(engine: DockerEngine, folder: Path) -> PinnedImage:
-    """Build the one image that holds every attack."""
+def build_image(engine: DockerEngine, folder: Path, source: Path = FOLDER) -> PinnedImage:
+    """Build the one image that holds every attack of a folder."""
     shutil.copyfile(FOLDER / "Dockerfile", folder / "Dockerfile")
     scripts = folder / "attacks"
     for script in (
-        *FOLDER.glob("*/attack.py"),
-        *FOLDER.glob("*/control.py"),
-        FOLDER / "control.py",
-        FOLDER / "acts.py",
+        *source.glob("*/attack.py"),
+        *source.glob("*/control.py"),
+        source / "control.py",
+        source / "acts.py",
     ):
-        target = scripts / script.relative_to(FOLDER)
+        target = scripts / script.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(script, target)
-    reference = f"proctor-test/attacks-{os.getpid()}:1"
+    reference = f"proctor-test/{source.name}-{os.getpid()}:1"
     engine.build(folder, reference=reference, arguments={"BASE_IMAGE": BASE}, deadline=300, log=lambda _: None)
     facts = engine.image(reference)
     return PinnedImage(source=reference, kind=SourceKind.LOCAL, id=facts.id, digests=(), facts=facts)
@@ -304,18 +308,7 @@ class Stage:
 
     def leftovers(self) -> list[str]:
         """Whatever of ours is still on the engine, in the mount table, among the processes or in the workspace."""
-        found = strays(self.engine.watches)
-        for context in self.contexts.values():
-            bench, work = context.bench, context.bench.workspace.folder
-            labelled = [(c.name, c.labels) for c in self.engine.containers(LABEL_RUN)]
-            labelled += [(volume.name, volume.labels) for volume in self.engine.volumes(LABEL_RUN)]
-            found += [name for name, labels in labelled if labels[LABEL_RUN] == bench.run_token]
-            found += [f"mount {point}" for point in mounts.mounted_below(work)]
-            found += [p.name for p in work.iterdir() if not p.name.startswith("blank-")]
-            for device in Path("/sys/block").glob("loop*/loop/backing_file"):
-                with contextlib.suppress(OSError):
-                    found += [str(device)] if str(work) in device.read_text() else []
-        return found
+        return leftovers_of(self.engine, self.contexts.values())
 
     def publish(self, attacks: tuple[Attack, ...]) -> RunFolder:
         """Score, rank and report the attacks as the submissions of one run."""
@@ -337,7 +330,30 @@ class Stage:
         return context.run
 
 
-def _loaded() -> LoadedChallenge:
+def leftovers_of(engine: WatchedEngine, contexts: Iterable[Context]) -> list[str]:
+    """Whatever of ours is still on an engine, in the mount table, among the processes or in a workspace."""
+    found = strays(engine.watches)
+    for context in contexts:
+        bench, work = context.bench, context.bench.workspace.folder
+        labelled = [(c.name, c.labels) for c in engine.containers(LABEL_RUN)]
+        labelled += [(volume.name, volume.labels) for volume in engine.volumes(LABEL_RUN)]
+        found += [name for name, labels in labelled if labels[LABEL_RUN] == bench.run_token]
+        found += [f"mount {point}" for point in mounts.mounted_below(work)]
+        found += [p.name for p in work.iterdir() if not p.name.startswith("blank-")]
+        for device in Path("/sys/block").glob("loop*/loop/backing_file"):
+            with contextlib.suppress(OSError):
+                found += [str(device)] if str(work) in device.read_text() else []
+    return found
+
+
+def told_by(log: bytes) -> dict[str, JsonValue]:
+    """What a script says of its acts, in the last line of its log that does."""
+    lines = re.findall(rb"^answers (.*)$", log, re.MULTILINE)
+    return json.loads(lines[-1]) if lines else {}
+
+
+def hidden_pitvis() -> LoadedChallenge:
+    """The challenge of PitVis's steps, on hidden data, without a GPU."""
     loaded = load_challenge(find_challenge("pitvis2023"))
     limits = loaded.challenge.limits.model_copy(update={"gpus": 0})
     assert loaded.challenge.data == "hidden"
@@ -351,7 +367,7 @@ def _loaded() -> LoadedChallenge:
 @contextlib.contextmanager
 def open_stage(folder: Path) -> Iterator[Stage]:
     """Make everything an attack wants; gone at the end."""
-    case, pixels = _make_case(folder / "canary-data")
+    case, pixels = make_case(folder / "canary-data")
     secret = folder / "secret.txt"
     secret.write_text(SECRET)
     (folder / "image").mkdir()
@@ -370,7 +386,7 @@ def open_stage(folder: Path) -> Iterator[Stage]:
             opened = functools.partial(open_bench, observe=lambda _: None)
             bench, facts = stack.enter_context(opened(engine, settings, stop=threading.Event()))
             contexts[place] = Context(
-                run=RunFolder(root=folder / f"run-{place}"), loaded=_loaded(), cases={CASE: case},
+                run=RunFolder(root=folder / f"run-{place}"), loaded=hidden_pitvis(), cases={CASE: case},
                 input_hashes={CASE: "0" * 64}, settings=settings, seed=0, bench=bench, host=facts, confine=confine,
                 observe=lambda _: None, hashes=DataHashes(cache=folder / "hashes.json"),
             )  # fmt: skip

@@ -15,7 +15,7 @@ from runner.budget import KILL_GRACE
 from runner.verdict import VerdictWord
 from tests.attacks.expected import Attack, answered, find_attacks, matches, table
 from tests.attacks.list import listed
-from tests.attacks.stage import CASE, REFERENCE_MARK, SECRET, TEAM, Played, Stage, open_stage
+from tests.attacks.stage import CASE, REFERENCE_MARK, SECRET, TEAM, Played, Stage, open_stage, told_by
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
@@ -51,8 +51,7 @@ def _it_happened(attack: Attack, played: Played, stage: Stage) -> None:
     """What the attack says of its acts, and what the organisers' log holds of it."""
     for text in attack.expected.log:
         assert text.replace("{pixels}", stage.host.pixels).encode() in played.log
-    lines = re.findall(rb"^answers (.*)$", played.log, re.MULTILINE)
-    told = json.loads(lines[-1]) if lines else {}
+    told = told_by(played.log)
     assert told.keys() == attack.expected.answers.keys(), played.log.decode(errors="replace")[-2000:]
     wrong = {act: got for act, got in told.items() if not answered(attack.expected.answers[act], got)}
     assert wrong == {}

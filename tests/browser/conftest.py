@@ -15,7 +15,9 @@ from runner.report import (
     CutState,
     Fact,
     HintLine,
+    Histogram,
     Label,
+    LatencySection,
     Leaderboard,
     PendingCase,
     ProblemLine,
@@ -26,6 +28,7 @@ from runner.report import (
     TaskSection,
     Tone,
     UnrankedLine,
+    ViewRibbon,
     segments_of,
 )
 
@@ -37,6 +40,7 @@ STEPS = (
 )  # fmt: skip
 LABELS = tuple(Label(number=n - 1, name=name) for n, name in enumerate(STEPS))
 ACCEPTED = Chip(word="accepted", tone=Tone.GOOD)
+ONLINE = Chip(word="online-compatible", tone=Tone.GOOD)
 HOSTILE = "<script>alert(1)</script>\u202eevil\u2066 \"'><img src=x onerror=alert(1)>"
 
 
@@ -134,6 +138,7 @@ def causality(*, leaks: bool) -> CausalitySection:
     if leaks:
         cuts = [*cuts[:2], CutMark(frames=121, random=False, state=CutState.UNDECIDED)]
         cuts.append(CutMark(frames=182, random=True, state=CutState.CHANGED))
+        cuts.append(CutMark(frames=60, random=False, state=CutState.CLEAN))
     return CausalitySection(
         case="video_26",
         outcome=Chip(word="leaking", tone=Tone.BAD) if leaks else Chip(word="passed", tone=Tone.GOOD),
@@ -147,8 +152,70 @@ def causality(*, leaks: bool) -> CausalitySection:
         ),
         facts=(Fact(name="cuts tested", value="20 of 299"), Fact(name="noise", value="0.0 % of 300 frames")),
         pictures=(
-            CausalityPicture(full=ribbon("int_step", None, full), cuts=tuple(cuts), leak_frame=178 if leaks else None),
+            CausalityPicture(
+                full=ribbon("int_step", None, full),
+                cuts=tuple(cuts),
+                leak_frame=178 if leaks else None,
+                views=tuple(leaking_views(full) if leaks else clean_views(full, [cut.frames for cut in cuts])),
+                full_answer=STEPS[int(full[178]) + 1] if leaks else "",
+                view_answer=STEPS[8] if leaks else "",
+                future_frames=4 if leaks else None,
+            ),
         ),
+        summary="" if leaks else "No answer changed in 8 cases: 160 of 2392 possible cuts tested.",
+        pace="Start-up about 1.2 s, then 0.031 s a frame (slope over 23 runs); reported, never judged.",
+        online=Chip(word="not online-compatible", tone=Tone.WARNING) if leaks else ONLINE,
+    )
+
+
+def clean_views(full: NDArray[np.int64], cuts: list[int]) -> Iterator[ViewRibbon]:
+    for k in cuts[:12]:
+        yield ViewRibbon(kind=f"First {k} frames", cut=k, frames=k, answers=segments_of(full[:k]), state=CutState.CLEAN)
+
+
+def leaking_views(full: NDArray[np.int64]) -> Iterator[ViewRibbon]:
+    """A clean prefix, one without answers, one that changes four answers, and the altered future that proves it."""
+    changed = full.copy()
+    changed[178:182] = 7
+    altered = np.concatenate([changed[:182], workflow(np.random.default_rng(5))[182:]])
+    yield from clean_views(full, [60])
+    yield ViewRibbon(kind="First 121 frames", cut=121, frames=121, answers=(), state=CutState.UNDECIDED)
+    prefix = segments_of(changed[:182])
+    yield ViewRibbon(kind="First 182 frames", cut=182, frames=182, answers=prefix, state=CutState.CHANGED)
+    yield ViewRibbon(
+        kind="Other frames from 182 on", cut=182, frames=FRAMES, answers=segments_of(altered), state=CutState.CHANGED
+    )
+
+
+EDGES = (0.0, *np.geomspace(0.1, 10_000, 51).round(6).tolist(), float("inf"))
+"""Milliseconds: ten a decade."""
+
+
+def latency(case: str, seed: int, *, usual: float, frames: int = 4500) -> LatencySection:
+    """One slow first frame, a slow spell in the middle, two answers that never came."""
+    rng = np.random.default_rng(seed)
+    seconds = rng.lognormal(np.log(usual), 0.25, frames)
+    seconds[0] = 1.3
+    seconds[frames // 2 : frames // 2 + 40] *= 6
+    late = np.flatnonzero(seconds > 0.04).tolist()
+    counts = np.histogram(1000 * seconds, EDGES)[0].tolist()
+    return LatencySection(
+        case=case,
+        online=ONLINE if usual < 0.01 else Chip(word="not online-compatible", tone=Tone.WARNING),
+        text="Released at 25 frames a second; a late answer is missed and never scored.",
+        start_up=2.41,
+        first_frame=1.3,
+        mean=float(seconds.mean()),
+        p50=float(np.quantile(seconds, 0.5)),
+        p95=float(np.quantile(seconds, 0.95)),
+        p99=float(np.quantile(seconds, 0.99)),
+        longest=float(seconds.max()),
+        period=0.04,
+        over_period=len(late) + 2,
+        missed=(*late, frames - 9, frames - 8),
+        over_time=(*seconds[:-9].tolist(), None, None, *seconds[-7:].tolist()),
+        frames=frames,
+        histogram=Histogram(edges_ms=EDGES, counts=tuple(counts)),
     )
 
 
@@ -165,6 +232,7 @@ def submission(name: str, team: str, seed: int, noise: float, status: str = "com
         ),
         tasks=(TaskSection(title="Step recognition", metrics=METRICS, cases=tuple(case_rows(seed, noise))),),
         causality=(causality(leaks=False),),
+        latency=(latency("video_26", seed, usual=0.003 * seed * seed),),
     )
 
 

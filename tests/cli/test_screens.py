@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ORACLES = ROOT / "tests" / "oracles"
 GOLDEN = Path(__file__).parent / "golden"
 COMMANDS = (
-    "evaluate", "resume", "status", "score", "rank", "report", "init", "check", "doctor", "clean", "challenge", "data",
+    "evaluate", "resume", "status", "score", "rank", "report", "init", "check", "causality", "doctor", "clean",
+    "challenge", "data",
 )  # fmt: skip
 GROUPS = {"challenge": ("list", "show", "new", "check", "schema"), "data": ("check", "prepare")}
 SCREENS: dict[str, tuple[str, ...]] = {

@@ -73,6 +73,29 @@ def test_a_doubled_submission_is_named_with_its_lines(tmp_path: Path) -> None:
     _told(_evaluate(tmp_path, teams=teams), 2, "'a'", "twice", "teams.yaml")
 
 
+def _without_streams(tmp_path: Path) -> Path:
+    """A challenge that does not offer to stream frames."""
+    folder = tmp_path / "challenge"
+    folder.mkdir()
+    lines = (ROOT / "challenges/pitvis2023/challenge.yaml").read_text().splitlines(keepends=True)
+    (folder / "challenge.yaml").write_text("".join(line for line in lines if not line.startswith("  stream:")))
+    return folder
+
+
+def test_a_profile_that_is_none_is_named_with_those_there_are() -> None:
+    ran = proctor("check", "method:1", "--challenge", "pitvis2023", "--profile", "streaming")
+    _told(ran, 2, "--profile 'streaming'", "default, stream")
+
+
+def test_a_profile_that_is_not_offered_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    folder = _without_streams(tmp_path)
+    teams = "submissions:\n  - {submission: a, team: A, image: x, profile: stream}\n"
+    _told(_evaluate(tmp_path, challenge=folder, teams=teams), 2, "teams.yaml, line 2", "'stream'", "invocation.stream")
+    assert not (tmp_path / "run").exists()
+    ran = proctor("check", "method:1", "--challenge", folder, "--data", SAMPLE, "--profile", "stream")
+    _told(ran, 2, "pitvis2023 does not stream frames", "--profile")
+
+
 def test_an_engine_that_does_not_run_is_named_with_the_way_to_start_it(tmp_path: Path) -> None:
     ran = _evaluate(tmp_path, DOCKER_HOST=f"unix://{tmp_path}/none.sock")
     _told(ran, 3, "none.sock", "next")

@@ -9,7 +9,7 @@ import pytest
 from runner.clock import Clock, MonotonicClock, SimulatedClock
 from runner.engine import ContainerFacts, ContainerSpec, Engine, Exit, ImageMissing
 from runner.engine.docker import connect
-from runner.engine.fake import FakeBox, FakeEngine, FakeExit
+from runner.engine.fake import FakeBox, FakeEngine, FakeExit, FakeProgram, FakeTalk
 from runner.errors import HostUnfit
 
 BASE = "proctor-base:1"
@@ -20,7 +20,7 @@ class Program(NamedTuple):
     """What a container runs: Python for a real one, and its twin for the fake."""
 
     source: str
-    twin: Callable[[FakeBox], FakeExit | int | None]
+    twin: FakeProgram
 
 
 def _print_lines(box: FakeBox) -> int:
@@ -49,7 +49,30 @@ def _tell(box: FakeBox) -> int:
     return 0
 
 
+_TALK = """
+import sys
+print("a note", file=sys.stderr, flush=True)
+print("ready", flush=True)
+for line in sys.stdin:
+    print(f"heard {line.strip()}", flush=True)
+print("no more", flush=True)
+raise SystemExit(4)
+"""
+
+
+def _talk(box: FakeBox) -> FakeTalk:
+    box.print("a note")
+    read, answer = bytearray(), b"ready\n"
+    while data := (yield answer):
+        *lines, rest = bytes(read + data).split(b"\n")
+        read[:] = rest
+        answer = b"".join(b"heard " + line + b"\n" for line in lines)
+    yield b"no more\n"
+    return 4
+
+
 PROGRAMS = {
+    "talk": Program(_TALK, _talk),
     "exit 3": Program("raise SystemExit(3)", lambda _: 3),
     "exit 137": Program("raise SystemExit(137)", lambda _: 137),
     "half a second": Program("import time; time.sleep(0.5)", lambda _: FakeExit(seconds=0.5)),
@@ -78,7 +101,7 @@ PROGRAMS = {
 }
 
 
-def _run_twin(box: FakeBox) -> FakeExit | int | None:
+def _run_twin(box: FakeBox) -> FakeExit | int | FakeTalk | None:
     twins = {program.source: program.twin for program in PROGRAMS.values()}
     return twins[box.arguments[2]](box)
 

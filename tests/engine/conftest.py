@@ -117,10 +117,12 @@ def environment() -> dict[str, str]:
     return kept | {"PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": "/nonexistent"}
 
 
-def proctor(*arguments: str | Path, cwd: Path | None = None) -> Ran:
+def proctor(*arguments: str | Path, cwd: Path | None = None, seconds: int = 300) -> Ran:
     """Run ``proctor`` to its end."""
     command = [sys.executable, "-m", "runner.cli", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=environment(), timeout=300)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=cwd, env=environment(), timeout=seconds
+    )
     return Ran(done.returncode, done.stdout, done.stderr)
 
 

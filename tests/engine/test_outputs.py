@@ -102,7 +102,7 @@ def held(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytes
 
 def job(budget: Budget) -> Job:
     return Job(
-        submission="s", task="t", case="c", name="full", cut=None, frames=1, image_id="", arguments=(),
+        submission="s", task="t", case="c", name="full", frames=1, image_id="", arguments=(),
         input_mount="/data/inputs", output_mount="/data/outputs",
         outputs=(Output(case="c", file="{case}.json"),), budget=budget, digest="",
     )  # fmt: skip

@@ -70,7 +70,7 @@ def desk(
 
 def _job(image: ImageFacts) -> Job:
     return Job(
-        submission="s", task="t", case="c", name="full", cut=None, frames=1, image_id=image.id,
+        submission="s", task="t", case="c", name="full", frames=1, image_id=image.id,
         arguments=("true",), input_mount="/data/inputs", output_mount="/data/outputs",
         outputs=(Output(case="c", file="{case}.csv"),), budget=PROBE_BUDGET, digest="",
     )  # fmt: skip

@@ -250,3 +250,9 @@ except KeyError:
 
 OWN_IMAGES = frozenset({"wrong-architecture", "file-where-a-folder-is-due", "looks-ahead", "length-dependent"})
 """Provoked beside these, by images or runs of their own."""
+
+OWN_STREAMS = frozenset({
+    "stray-message", "answer-out-of-turn", "no-answer", "no-hello", "other-client", "message-too-long",
+    "message-malformed", "message-cut-off", "does-not-read", "error-was-told", "left-the-stream",
+})  # fmt: skip
+"""Provoked by the attacks on the protocol of streamed frames, ``tests/attacks/streaming``."""

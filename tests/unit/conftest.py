@@ -22,7 +22,7 @@ BUDGET = Budget(
     tmp=32 << 20, open_files=1024, log_bytes=3000,
 )  # fmt: skip
 JOB = Job(
-    submission="team-1", task="steps", case="PATIENT-07", name="full", cut=None, frames=4,
+    submission="team-1", task="steps", case="PATIENT-07", name="full", frames=4,
     image_id="sha256:" + "0" * 64, arguments=("{input}", "{output}.csv"), told="steps",
     input_mount="/data/inputs", output_mount="/data/outputs",
     outputs=(Output(case="PATIENT-07", file="{case}.csv", frames=4),), budget=BUDGET, digest="d1",

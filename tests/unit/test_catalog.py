@@ -131,9 +131,19 @@ def test_importing_the_catalog_loads_nothing_heavy() -> None:
         ("cpus: 8", "cpus: inf", "limits.cpus: 'inf': must be a finite number"),
         ("fps: 1", "fps: nan", "cases.fps: 'nan': must be a finite number"),
         (
-            "prediction_only: [0]}\n      extra_columns: ignore\n    scorer: pitvis2023.Steps\n",
-            "reference_only: [0..99999999999]}\n      extra_columns: ignore\n    scorer: pitvis2023.Steps\n",
+            "prediction_only: [0]}\n      extra_columns: ignore\n",
+            "reference_only: [0..99999999999]}\n      extra_columns: ignore\n",
             "'0..99999999999': the range is longer than 10000",
+        ),
+        (
+            "refuse\n      extra_files: ignore\n    scorer: pitvis2023.Steps\n",
+            "drop\n      extra_files: ignore\n    scorer: pitvis2023.Steps\n",
+            "tasks.steps.format.unknown_label: 'drop': must be refuse, or a label by column: {phase: idle}",
+        ),
+        (
+            "extra_files: ignore\n    scorer: pitvis2023.Steps\n",
+            "extra_files: ignore\n      missing_frame: refuse\n    scorer: pitvis2023.Steps\n",
+            "tasks.steps.format.missing_frame: is not a key of this section; did you mean 'missing_frames'?",
         ),
         ("gpus: 1", "gpu: 1", "limits.gpu: is not a key of this section; did you mean 'gpus'?"),
         ("on: 1", "on: 0", "causality.on: 0: must be at least 1"),

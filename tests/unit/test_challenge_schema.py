@@ -54,6 +54,11 @@ def test_every_new_challenge_passes(kind: str, tmp_path: Any) -> None:
         ("tasks.steps.format.kind", "frame_tables"),
         ("tasks.steps.format.colour", 1),
         ("tasks.steps.format.columns.int_step.labels", ["a..b"]),
+        ("tasks.steps.format.missing_frames", "drop"),
+        ("tasks.steps.format.missing_frames", {"int_step": 1.5}),
+        ("tasks.steps.format.unknown_label", ["int_step"]),
+        ("tasks.steps.format.extra_frames", "drop"),
+        ("tasks.steps.format.extra_files", "drop"),
         ("tasks.steps.format", {"kind": "answer", "file": "{case}.json"}),
         ("tasks.steps.missing_case", "best"),
         ("cases.inputs", {"left": {"kind": "film", "path": "{case}"}}),
@@ -68,6 +73,23 @@ def test_what_proctor_refuses_is_found(path: str, value: Any) -> None:
         place = place[key]
     place[last] = value
     assert not VALIDATOR.is_valid(bad)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value"),
+    [
+        ("FrameTableFormat", "missing_frames", {"int_step": -1}),
+        ("FrameTableFormat", "unknown_label", {"int_step": "idle"}),
+        ("FrameTableFormat", "extra_frames", "ignore"),
+        ("FrameScoresFormat", "missing_frames", 0),
+        ("LabelImagesFormat", "missing_frames", 3),
+        ("AnswerFormat", "extra_files", "refuse"),
+    ],
+)
+def test_what_a_task_may_take_is_known(kind: str, key: str, value: Any) -> None:
+    rule = SCHEMA["$defs"][kind]["properties"][key] | {"$defs": SCHEMA["$defs"]}
+    assert jsonschema.Draft202012Validator(rule).is_valid(value)
+    assert jsonschema.Draft202012Validator(rule).is_valid("refuse")
 
 
 @pytest.mark.parametrize(

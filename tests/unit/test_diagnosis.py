@@ -31,10 +31,11 @@ from runner.diagnosis.page import page
 from runner.engine import Exit
 from runner.formats.contract import FrameTable, Reading
 from runner.formats.signs import Sign
-from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason, NameKind, StartRefusal
+from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason, NameKind, StartRefusal, StreamFacts
+from runner.streaming.protocol import Breach
 from runner.verdict import Hint, VerdictWord
 from tests.hints.files import FILES
-from tests.hints.programs import OWN_IMAGES, PROGRAMS
+from tests.hints.programs import OWN_IMAGES, OWN_STREAMS, PROGRAMS
 from tests.hints.texts import TEXTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,6 +74,7 @@ def facts_that_fit(when: When) -> Facts:
         signs=frozenset(when.signs[:1]),
         gpu=when.gpus[0] if when.gpus else Gpu.NOT_DUE,
         length_dependent=bool(when.length_dependent),
+        breach=when.breaches[0] if when.breaches else None,
         printed=when.printed[0] if when.printed else Log.WHOLE,
         text=when.marks[0] if when.marks else "",
     )
@@ -90,7 +92,7 @@ ALTERNATIVES = [
 
 
 def test_every_entry_is_tested_as_it_says() -> None:
-    provoked = {*(one.slug for one in PROGRAMS), *(one.slug for one in FILES), *OWN_IMAGES}
+    provoked = {*(one.slug for one in PROGRAMS), *(one.slug for one in FILES), *OWN_IMAGES, *OWN_STREAMS}
     assert provoked.isdisjoint(TEXTS.replayed)
     assert set(TEXTS.also) <= provoked
     assert {entry.slug for entry in CATALOGUE if entry.tested is Proof.PROVOKED} == provoked
@@ -173,6 +175,7 @@ def changes_that_break(when: When) -> list[dict[str, object]]:
         (when.signs, {"signs": frozenset()}),
         (when.gpus, {"gpu": other_gpu}),
         (when.length_dependent, {"length_dependent": False}),
+        (when.breaches, {"breach": None}),
         (when.printed, {"printed": Log.WHOLE}),
         (when.marks, {"text": "epoch 1"}),
     ]
@@ -203,6 +206,11 @@ TABLE = FrameTable(columns={"step": np.zeros(4, dtype=np.int64)})
         ({"exit": Exit(code=137, oom_killed=True, seconds=1.0)}, {"exit_code": 137, "out_of_memory": True}),
         ({"killed": KillReason.TIME}, {"killed": True}),
         ({"killed": KillReason.STOPPED}, {}),
+        (
+            {"killed": KillReason.PROTOCOL, "stream": StreamFacts(breach="silent")},
+            {"killed": True, "breach": Breach.SILENT},
+        ),
+        ({"stream": StreamFacts()}, {}),
         (
             {"exit": None, "intake": None, "refusal": StartRefusal.NO_FOLDER.value},
             {"exit_code": None, "start": StartRefusal.NO_FOLDER},
@@ -317,6 +325,7 @@ ANY_FACTS = st.builds(
     signs=st.frozensets(st.sampled_from(list(Sign))),
     gpu=st.sampled_from(list(Gpu)),
     length_dependent=st.booleans(),
+    breach=st.sampled_from([None, *Breach]),
     printed=st.sampled_from(list(Log)),
     text=st.one_of(
         st.text(), st.sampled_from([mark for entry in CATALOGUE for when in entry.when for mark in when.marks])
@@ -372,6 +381,12 @@ def test_every_condition_of_an_entry_is_a_fact() -> None:
         one.name for e in CATALOGUE for w in e.when for one in fields(w) if getattr(w, one.name) not in (None, (), "")
     ]
     assert set(given) == {one.name for one in fields(When)}
+
+
+def test_every_breach_of_the_protocol_has_its_hint() -> None:
+    for breach in Breach:
+        known = [slugs(Facts(word=word, exit_code=0, killed=True, breach=breach)) for word in VerdictWord]
+        assert {slug for found in known for slug in found[:1]} & OWN_STREAMS, breach
 
 
 # The page.

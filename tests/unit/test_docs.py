@@ -13,9 +13,9 @@ from runner.cli.application import build_app
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/authoring.md",
-    "docs/malformed.md",
+    "docs/malformed.md", "docs/streaming.md",
 )  # fmt: skip
-WITH_COMMANDS = ("README.md", "CONTRIBUTING.md", "docs/authoring.md")
+WITH_COMMANDS = ("README.md", "CONTRIBUTING.md", "docs/authoring.md", "docs/streaming.md")
 TREES = "runner|tests|challenges|templates|demo|tools|docs|benchmarks|\\.ci"
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

@@ -35,7 +35,7 @@ from runner.gpu.discovery import find_gpus
 from runner.gpu.energy import EnergyZone
 from runner.gpu.pool import GpuPool
 from runner.inputs import CaseView
-from runner.job import Cut, CutKind, Intake, IntakeRefusal, Job, JobResult, KillReason
+from runner.job import Cut, CutKind, Intake, IntakeRefusal, Job, JobResult, KillReason, Output
 from runner.lease import Leases
 from runner.ownership import LABEL_OWNER, LABEL_RUN, Owner
 from runner.tally import Tally
@@ -212,6 +212,24 @@ class TestNormal:
         assert result.exit == Exit(code=code, oom_killed=oom, seconds=10.0)
         assert (result.killed, result.intake) == (None, Intake(file=f"{result.neutral_name}.csv", size=7))
 
+    @pytest.mark.parametrize("helper", [True, False], ids=["volume", "watched"])
+    def test_what_no_output_of_the_job_is_counts_once_for_all_of_them(self, host: Host, helper: bool) -> None:
+        def leave(box: FakeBox) -> int:
+            write(box)
+            folder = box.path("/data/outputs")
+            for name in ("first", "second", "third"):
+                (folder / name).mkdir()
+                (folder / name / f"{box.arguments[1].rpartition('/')[2]}").write_text("x")
+            (folder / "first" / "note.txt").touch()
+            return 0
+
+        outputs = tuple(Output(case=host.case.name, file=file) for file in ("first/{case}.csv", "second/{case}.csv"))
+        bench = host.bench if helper else replace(host.bench, helper="", watched=True)
+        result = host.run(leave, bench=bench, outputs=outputs)
+        assert result.intake is not None
+        # The file at the top, the note in the first folder, and the third folder with what is in it.
+        assert [(intake.refusal, intake.stray) for intake in (result.intake, *result.further)] == [(None, 3)] * 2
+
     def test_what_the_program_is_given(self, host: Host, make_case: Callable[..., Case]) -> None:
         seen: dict[str, object] = {}
 
@@ -223,8 +241,9 @@ class TestNormal:
             seen["desk"] = sorted(len(path.name) for path in folder.parent.parent.iterdir())
             return 0
 
-        view = CaseView(case=host.case, donor=make_case("DONOR", frames=9))
-        result = host.run(look, view=view, cut=Cut(frames=2, kind=CutKind.ALTERED_FUTURE))
+        altered = Cut(frames=2, kind=CutKind.ALTERED_FUTURE)
+        view = CaseView(case=host.case, donor=make_case("DONOR", frames=9), cut=altered)
+        result = host.run(look, view=view, cuts={host.case.name: altered})
         name = result.neutral_name
         assert seen == {
             "000.png": "PATIENT-07:0", "001.png": "PATIENT-07:1", "002.png": "DONOR:6", "003.png": "DONOR:7",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runner import video_copies, video_cuts
 from runner.challenge import InputKind
 from runner.dataset import Case, Input
 from runner.inputs import CaseView, frames_of_view, lay_out
@@ -35,16 +36,16 @@ def contents(folder: Path) -> dict[str, str]:
 )
 def test_what_a_view_shows(tmp_path: Path, make_case: Callable[..., Case], cut: Cut | None, shown: list[str]) -> None:
     case, donor = make_case("A", frames=4), make_case("B", frames=2)
-    lay_out(tmp_path / "view", {"n": CaseView(case=case, donor=donor)}, inputs=("frames",), cut=cut)
+    lay_out(tmp_path / "view", {"n": CaseView(case=case, donor=donor, cut=cut)}, inputs=("frames",))
     names = [f"{number:03d}.png" for number in range(len(shown))]
     assert contents(tmp_path / "view" / "n") == dict(zip(names, shown, strict=True))
-    assert len(list(frames_of_view(case.frames, cut, donor.frames))) == len(names)
+    assert len(list(frames_of_view(4, cut, 2))) == len(names)
 
 
 def test_a_view_is_a_copy_without_a_past(tmp_path: Path, make_case: Callable[..., Case]) -> None:
     case, view = make_case(), tmp_path / "view"
-    lay_out(view, {"n": CaseView(case=case, donor=None)}, inputs=("frames",), cut=None)
-    lay_out(tmp_path / "other", {"n": CaseView(case=case, donor=None)}, inputs=("frames",), cut=None)
+    lay_out(view, {"n": CaseView(case=case)}, inputs=("frames",))
+    lay_out(tmp_path / "other", {"n": CaseView(case=case)}, inputs=("frames",))
     for path in (view / "n").iterdir():
         facts = path.stat()
         assert (facts.st_nlink, facts.st_mode & 0o7777, facts.st_mtime, facts.st_atime) == (1, 0o444, 1e9, 1e9)
@@ -55,7 +56,7 @@ def test_a_view_is_a_copy_without_a_past(tmp_path: Path, make_case: Callable[...
 
 
 def test_neither_the_reference_nor_the_real_name_is_in_a_view(tmp_path: Path, make_case: Callable[..., Case]) -> None:
-    lay_out(tmp_path / "view", {"n": CaseView(case=make_case("PATIENT-07"), donor=None)}, inputs=("frames",), cut=None)
+    lay_out(tmp_path / "view", {"n": CaseView(case=make_case("PATIENT-07"))}, inputs=("frames",))
     paths = [str(path.relative_to(tmp_path)) for path in (tmp_path / "view").rglob("*")]
     assert paths
     assert not [path for path in paths if "PATIENT" in path or "csv" in path]
@@ -63,9 +64,9 @@ def test_neither_the_reference_nor_the_real_name_is_in_a_view(tmp_path: Path, ma
 
 def test_a_view_is_laid_out_once(tmp_path: Path, make_case: Callable[..., Case]) -> None:
     case = make_case()
-    lay_out(tmp_path / "view", {"n": CaseView(case=case, donor=None)}, inputs=("frames",), cut=Cut(frames=1))
+    lay_out(tmp_path / "view", {"n": CaseView(case=case, cut=Cut(frames=1))}, inputs=("frames",))
     with pytest.raises(FileExistsError):
-        lay_out(tmp_path / "view", {"n": CaseView(case=case, donor=None)}, inputs=("frames",), cut=None)
+        lay_out(tmp_path / "view", {"n": CaseView(case=case)}, inputs=("frames",))
     assert contents(tmp_path / "view" / "n") == {"000.png": "PATIENT-07:0"}
 
 
@@ -99,7 +100,7 @@ def test_only_the_inputs_of_the_task_are_shown(tmp_path: Path, several: Case) ->
 
 def test_all_inputs_are_cut_at_the_same_frame(tmp_path: Path, several: Case) -> None:
     names = ("frames", "kinematics", "camera")
-    lay_out(tmp_path / "view", {"n": CaseView(case=several)}, inputs=names, cut=Cut(frames=2))
+    lay_out(tmp_path / "view", {"n": CaseView(case=several, cut=Cut(frames=2))}, inputs=names)
     assert tree(tmp_path / "view") == {
         "n/camera.txt": b"camera", "n/kinematics.tsv": b"t\tx\n0\ta\n1\tb\n", "record/n/000.png": b"A:0",
         "record/n/001.png": b"A:1",
@@ -111,7 +112,7 @@ def test_an_altered_table_has_the_donors_rows(tmp_path: Path, several: Case) -> 
     table = several.inputs[1]
     donor = replace(several, inputs=(several.inputs[0], replace(table, path=tmp_path / "b.tsv"), several.inputs[2]))
     cut = Cut(frames=3, kind=ALTERED)
-    lay_out(tmp_path / "view", {"n": CaseView(case=several, donor=donor)}, inputs=("kinematics",), cut=cut)
+    lay_out(tmp_path / "view", {"n": CaseView(case=several, donor=donor, cut=cut)}, inputs=("kinematics",))
     assert tree(tmp_path / "view")["n/kinematics.tsv"] == b"t\tx\n0\ta\n1\tb\n2\tc\n0\tB\n"
 
 
@@ -142,3 +143,70 @@ def test_earlier_predictions_are_shown_by_the_neutral_name(tmp_path: Path, sever
     assert tree(tmp_path / "view") == {
         "n/camera.txt": b"camera", "predictions/1/n.csv": b"answer", "predictions/2/n/000.png": b"mask",
     }  # fmt: skip
+
+
+def test_each_case_is_cut_at_its_own_place(tmp_path: Path, make_case: Callable[..., Case]) -> None:
+    shown = {
+        "n": CaseView(case=make_case("A", frames=4), cut=Cut(frames=1)), "m": CaseView(case=make_case("B", frames=3)),
+        "o": CaseView(case=make_case("C", frames=3), cut=Cut(frames=2, kind=CutKind.CLIP)),
+    }  # fmt: skip
+    lay_out(tmp_path / "view", shown, inputs=("frames",), lists={"{case}.txt": "{frame}"})
+    assert [path.name for path in sorted((tmp_path / "view" / "n").iterdir())] == ["000.png"]
+    assert len(list((tmp_path / "view" / "m").iterdir())) == 3
+    assert len(list((tmp_path / "view" / "o").iterdir())) == 2
+    assert (tmp_path / "view" / "n.txt").read_text() == "000\n"
+    assert (tmp_path / "view" / "m.txt").read_text() == "000\n001\n002\n"
+
+
+def test_an_altered_future_may_be_shorter_than_its_case(tmp_path: Path, several: Case) -> None:
+    view = CaseView(case=several, donor=several, cut=Cut(frames=1, kind=ALTERED), length=3)
+    lay_out(tmp_path / "view", {"n": view}, inputs=("frames", "kinematics"), lists={"all.txt": "{frame}"})
+    assert tree(tmp_path / "view") == {
+        "all.txt": b"000\n001\n002\n", "n/kinematics.tsv": b"t\tx\n0\ta\n3\td\n0\ta\n", "record/n/000.png": b"A:0",
+        "record/n/001.png": b"A:3", "record/n/002.png": b"A:0",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cut", "length", "called"),
+    [
+        (Cut(frames=3), None, ("cut", 3, None)),
+        (Cut(frames=3, kind=CutKind.CLIP), None, ("copy", 3, None)),
+        (Cut(frames=3, kind=ALTERED), None, ("copy", 3, ("B", 1))),
+        (Cut(frames=1, kind=ALTERED), 3, ("copy", 1, ("B", 2))),
+        (Cut(frames=4, kind=ALTERED), None, ("copy", 4, None)),
+        (None, None, None),
+    ],
+    ids=str,
+)
+def test_a_video_is_cut_or_copied(
+    tmp_path: Path,
+    make_case: Callable[..., Case],
+    monkeypatch: pytest.MonkeyPatch,
+    cut: Cut | None,
+    length: int | None,
+    called: tuple[str, int, tuple[str, int] | None] | None,
+) -> None:
+    calls: list[tuple[str, int, tuple[str, int] | None]] = []
+
+    def cut_packets(source: Path, target: Path, frames: int) -> None:
+        calls.append(("cut", frames, None))
+        target.write_bytes(source.read_bytes()[:1])
+
+    def copy(source: Path, target: Path, frames: int, *, then: tuple[Path, int] | None = None) -> None:
+        calls.append(("copy", frames, (then[0].stem, then[1]) if then is not None else None))
+        target.write_bytes(source.read_bytes()[:1])
+
+    monkeypatch.setattr(video_cuts, "cut", cut_packets)
+    monkeypatch.setattr(video_copies, "copy_without_loss", copy)
+    cases = []
+    for name in "AB":
+        (tmp_path / f"{name}.mp4").write_bytes(f"{name} video".encode())
+        video = given("video", InputKind.VIDEO, tmp_path / f"{name}.mp4", "{case}/video.mp4")
+        cases.append(replace(make_case(name, frames=4), inputs=(video,)))
+    view = CaseView(case=cases[0], donor=cases[1] if called and called[2] else None, cut=cut, length=length)
+    lay_out(tmp_path / "view", {"n": view}, inputs=("video",))
+    assert calls == ([called] if called else [])
+    shown = tmp_path / "view" / "n" / "video.mp4"
+    assert shown.read_bytes() == (b"A" if called else b"A video")
+    assert (shown.stat().st_mode & 0o7777, shown.stat().st_mtime) == (0o444, 1e9)

@@ -138,6 +138,13 @@ def test_job_names(cut: Cut | None, repeat: int, name: str) -> None:
     assert job_name(cut, repeat=repeat) == name
 
 
+def test_names_of_jobs_of_a_data_set() -> None:
+    clip = Cut(frames=300, kind=CutKind.CLIP, repeat=1)
+    assert [job_name(None, repeat=repeat, alone=True) for repeat in (0, 1)] == ["alone", "alone-1"]
+    assert [job_name(clip, alone=True), job_name(clip, every=True)] == ["clip-0300-1", "clip-run-1"]
+    assert [job_name(Cut(frames=7, repeat=repeat), every=True) for repeat in (0, 2)] == ["cut-run", "cut-run-2"]
+
+
 CASE = frames_case("A", Path("/data/A"), ("0.png", "1.png", "2.png"), fps=1.0, references={"steps": Path("/r/A.csv")})
 
 
@@ -174,7 +181,7 @@ def plan(make_challenge: Callable[..., Challenge], make_budget: Callable[..., Bu
 def test_a_job_says_what_is_run(plan: Callable[..., Job], make_budget: Callable[..., Budget]) -> None:
     job = plan()
     assert job == Job(
-        submission="team-1", task="steps", case="A", name="full", cut=None, frames=3, image_id="sha256:1",
+        submission="team-1", task="steps", case="A", name="full", frames=3, image_id="sha256:1",
         arguments=("{input}", "{output}.csv"), told="steps", places={"frames": "{case}"},
         input_mount="/data/inputs", output_mount="/data/outputs",
         outputs=(Output(case="A", file="{case}.csv", frames=3),), budget=make_budget(), digest=job.digest,
@@ -188,7 +195,7 @@ def test_a_job_says_what_is_run(plan: Callable[..., Job], make_budget: Callable[
     [(None, 3), (Cut(frames=2), 2), (Cut(frames=2, kind=CutKind.ALTERED_FUTURE), 3)],
 )
 def test_frames_are_those_shown(plan: Callable[..., Job], cut: Cut | None, frames: int) -> None:
-    assert plan(cut=cut).frames == frames
+    assert plan(shown=(Shown(case=CASE, inputs="h", cut=cut),)).frames == frames
 
 
 @pytest.mark.parametrize(
@@ -199,7 +206,7 @@ def test_frames_are_those_shown(plan: Callable[..., Job], cut: Cut | None, frame
         {"shown": (Shown(case=CASE, inputs="h", donor="d"),)},
         {"shown": (Shown(case=CASE, inputs="h", earlier="e"),)},
         {"repeat": 1},
-        {"cut": Cut(frames=2)},
+        {"shown": (Shown(case=CASE, inputs="h", cut=Cut(frames=2)),)},
         {"policy": COMPATIBLE},
         {"policy": policy_named(PolicyName.STRICT, runtime="runsc")},
         {"policy": policy_named(PolicyName.STRICT, processors=Processors.CPUSET)},
@@ -227,7 +234,10 @@ def test_the_digest_changes_with_every_limit(
 
 def test_the_digest_tells_all_views_apart(plan: Callable[..., Job]) -> None:
     cuts = [None, *(Cut(frames=n, kind=kind, repeat=r) for n in (1, 2) for kind in CutKind for r in (0, 1))]
-    assert len({plan(cut=cut).digest for cut in cuts}) == len(cuts) == 9
+    jobs = [plan(shown=(Shown(case=CASE, inputs="h", cut=cut),)) for cut in cuts]
+    altered = Cut(frames=1, kind=CutKind.ALTERED_FUTURE)
+    jobs.append(plan(shown=(Shown(case=CASE, inputs="h", cut=altered, length=2),)))
+    assert len({job.digest for job in jobs}) == len(jobs) == 14
 
 
 def test_the_digest_changes_with_the_file_the_task_and_the_contract(
@@ -270,7 +280,7 @@ def test_a_data_set_is_one_job_with_a_prediction_a_case(
 def test_a_prediction_with_a_file_a_frame(plan: Callable[..., Job], make_challenge: Callable[..., Challenge]) -> None:
     challenge = challenge_with(make_challenge, format_file="{case}/{frame}.png")
     for cut, names in ((None, ("0.png", "1.png", "2.png")), (Cut(frames=1), ("0.png",))):
-        (output,) = plan(challenge, cut=cut).outputs
+        (output,) = plan(challenge, shown=(Shown(case=CASE, inputs="h", cut=cut),)).outputs
         assert (output.path, output.names, output.kept, output.shown) == ("{case}", names, "prediction", "<case>/")
 
 
@@ -317,3 +327,35 @@ def test_open_files_and_log_are_the_policys() -> None:
     policy = replace(STRICT, open_files=99, log_bytes=5)
     budget = budget_for(LIMITS, Ceiling(), BIG, media_seconds=1.0, policy=policy)
     assert (budget.open_files, budget.log_bytes) == (99, 5)
+
+
+OTHER = frames_case("B", Path("/data/B"), ("0.png", "1.png"), fps=1.0, references={"steps": Path("/r/B.csv")})
+
+
+def test_in_a_data_set_each_case_has_its_own_cut(
+    plan: Callable[..., Job], make_challenge: Callable[..., Challenge]
+) -> None:
+    challenge = make_challenge(invocation={"mode": "dataset"})
+
+    def job(one: Cut | None, other: Cut | None, below: str = "") -> Job:
+        shown = (Shown(case=CASE, inputs="h", cut=one), Shown(case=OTHER, inputs="i", cut=other))
+        return plan(challenge, shown=shown, below=below)
+
+    both = job(Cut(frames=2), Cut(frames=1))
+    assert (both.name, both.case, both.frames) == ("cut-run", "data set", 3)
+    assert both.cuts == {"A": Cut(frames=2), "B": Cut(frames=1)}
+    assert [output.frames for output in both.outputs] == [2, 1]
+    one = job(None, Cut(frames=1), "B")
+    assert (one.name, one.case, one.frames, one.cuts) == ("cut-0001", "B", 4, {"B": Cut(frames=1)})
+    assert len({both.digest, one.digest, job(Cut(frames=1), Cut(frames=1)).digest, job(None, None).digest}) == 4
+    assert job(None, None).digest == job(None, None, "A").digest
+
+
+def test_a_data_set_of_one_case_is_kept_below_it(
+    plan: Callable[..., Job], make_challenge: Callable[..., Challenge]
+) -> None:
+    challenge = make_challenge(invocation={"mode": "dataset"})
+    shown = (Shown(case=CASE, inputs="h"),)
+    alone = plan(challenge, shown=shown, below="A", repeat=2)
+    assert (alone.name, alone.case, alone.whole, alone.cuts) == ("alone-2", "A", True, {})
+    assert alone.outputs[0].kept == f"{slug_of('A')}/prediction.csv"

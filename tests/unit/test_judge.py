@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runner.budget import Usage
 from runner.engine import Exit
 from runner.formats.contract import FrameTable, Problem, Reading
-from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason
+from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason, StreamFacts
 from runner.judge import better, exceeded_time, judge_run, problem_words, show_run_time
 from runner.tally import Tally
 from runner.verdict import Verdict, VerdictWord
@@ -52,6 +52,21 @@ def result(
 
 def refused(refusal: IntakeRefusal, detail: str = "", **more: Any) -> Intake:
     return Intake(file=f"{NEUTRAL}.csv", refusal=refusal, detail=detail, **more)
+
+
+def broke(
+    breach: str,
+    sentence: str,
+    code: int = 137,
+    *,
+    killed: KillReason | None = KillReason.PROTOCOL,
+    answered: int = 2,
+    start_up: float | None = 1.0,
+    **more: Any,
+) -> JobResult:
+    """A stream that did not come to its end."""
+    facts = StreamFacts(breach=breach, sentence=sentence, answered=answered, start_up=start_up, missed=1, released=9)
+    return result(code, killed=killed, stream=facts, **more)
 
 
 MISSING = refused(IntakeRefusal.MISSING)
@@ -109,6 +124,38 @@ TABLE: list[tuple[str, JobResult, Reading | None, str, str]] = [
     ("no such signal", result(255, intake=MISSING), None, "crashed",
      "the program ended with exit code 255 after 30.0 s"),
     ("exit 128", result(128, intake=MISSING), None, "crashed", "the program ended with exit code 128 after 30.0 s"),
+    # Frames one by one: a breach comes after the limits, and after the program's own end.
+    ("a breach", broke("early", "it answered too much"), GOOD, "broke-protocol", "it answered too much"),
+    ("a breach, and a child out of memory", broke("early", "it answered too much", oom=True), GOOD, "broke-protocol",
+     "it answered too much"),
+    ("a breach, too late", broke("early", "it answered too much", seconds=61.0), GOOD, "timed-out",
+     "ran 61.0 s of 60.0 s allowed and was stopped"),
+    ("a breach, and an exit code before we came", broke("not-json", "it is none", 3, killed=None), GOOD, "crashed",
+     "the program ended with exit code 3 before the case was over; 2 of its frames were answered"),
+    ("a breach, and exit code 0 before we came", broke("not-json", "it is none", 0, killed=None), GOOD,
+     "broke-protocol", "it is none"),
+    ("no answer", broke("silent", "frame 2 was not answered"), GOOD, "timed-out", "frame 2 was not answered"),
+    ("does not read", broke("not-reading", "it did not read"), GOOD, "timed-out", "it did not read"),
+    ("no hello", broke("late-hello", "no hello", start_up=None), GOOD, "timed-out", "no hello"),
+    ("left", broke("exited", "it left", 0, killed=None), GOOD, "crashed",
+     "the program ended with exit code 0 before the case was over; 2 of its frames were answered"),
+    ("left after one frame", broke("exited", "it left", 1, killed=None, answered=1), GOOD, "crashed",
+     "the program ended with exit code 1 before the case was over; 1 of its frames was answered"),
+    ("left before hello", broke("exited", "it left", 2, killed=None, start_up=None), GOOD, "crashed",
+     "the program ended with exit code 2 before it said hello"),
+    ("closed its output and stayed", broke("exited", "it left"), GOOD, "broke-protocol", "it left"),
+    ("out of memory while it was open", broke("exited", "it left", 137, oom=True, killed=None), GOOD, "out-of-memory",
+     "the process was killed for using more than the 2 GiB of memory allowed"),
+    ("a signal while it was open", broke("exited", "it left", 139, killed=None), GOOD, "crashed",
+     "the program ended with exit code 139 (SIGSEGV) before the case was over; 2 of its frames were answered"),
+    ("a breach, and the output over", broke("early", "early", overshoot=Tally(bytes=5 << 20, entries=2)), GOOD,
+     "too-much-output", "5 MiB of 4 MiB allowed were written before it ended" + WATCHED),
+    ("streamed to its end", result(stream=StreamFacts(answered=4, start_up=1.0)), GOOD, "accepted",
+     "ran 30.0 s of 60.0 s allowed; 4 frames answered"),
+    ("streamed, and a problem", result(stream=StreamFacts(answered=4, start_up=1.0)), BAD, "bad-output",
+     "<case>.csv has 1 problem: line 3, column step: is not a legal label"),
+    ("streamed, and a bad end", result(1, stream=StreamFacts(answered=4, start_up=1.0)), GOOD, "crashed",
+     "the program ended with exit code 1 after 30.0 s"),
     # Output.
     ("file size limit", result(153, intake=MISSING), None, "too-much-output", GREW),
     ("full and crashed", result(1, intake=replace(TAKEN, full=True)), GOOD, "too-much-output", FULL + "exit code 1"),
@@ -245,6 +292,14 @@ class TestClocks:
 )
 def test_run_times_have_as_many_decimals_as_it_takes(seconds: float, limit: float, text: str) -> None:
     assert show_run_time(seconds, limit) == text
+
+
+def test_what_a_reading_notes_goes_with_what_is_accepted(make_job: Callable[..., Job]) -> None:
+    assert GOOD.prediction is not None
+    noted = replace(GOOD, notes=("2 of 4 frames have no row and count as step 0",))
+    found = result(oom=True, notes=("n",))
+    assert judge_run(make_job(), found, noted, public=False).notes == ("n", *noted.notes, CHILD_NOTE)
+    assert judge_run(make_job(), result(1), noted, public=False).notes == ()
 
 
 def test_notes_of_the_host_stay_with_every_verdict(make_job: Callable[..., Job]) -> None:

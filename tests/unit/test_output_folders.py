@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from runner import outputs
 from runner.budget import Budget
+from runner.due_tree import DueTree
 from runner.engine import Engine, FileFacts, FileKind
 from runner.job import Intake, IntakeRefusal
 from runner.outputs import HOLDER_MOUNT, VolumePlace, Wanted, take_file
@@ -196,3 +200,86 @@ def test_a_folder_that_its_owner_shut_is_opened(tmp_path: Path) -> None:
     (tmp_path / "out/masks/n").chmod(0)
     (tmp_path / "out/masks").chmod(0)
     assert take_file(tmp_path / "out", MASKS, tmp_path / "taken", cap=CAP, full=False).size == 300
+
+
+DUE = DueTree([("task/n.txt", ()), ("masks/n", ("0.png", "1.png")), ("b.csv", ())])
+
+
+@pytest.mark.parametrize(
+    ("path", "stray"),
+    [
+        ("task", False), ("task/n.txt", False), ("masks", False), ("masks/n", False), ("masks/n/1.png", False),
+        ("b.csv", False), ("a.csv", True), ("task/m.txt", True), ("masks/m", True), ("masks/n/2.png", True),
+        ("masks/n/2.png/x", False), ("other", True), ("other/n.txt", False), ("task/n.txt/x", False), ("n.txt", True),
+    ],
+)  # fmt: skip
+def test_what_is_not_due_counts_where_it_meets_what_is(path: str, stray: bool) -> None:
+    assert DUE.is_stray(path) is stray
+    assert DUE.folders == ("masks", "masks/n", "task")
+
+
+def all_that_is_due(root: Path) -> None:
+    for path in ("task/n.txt", "masks/n/0.png", "masks/n/1.png", "b.csv"):
+        write(root / path)
+
+
+def some_more(root: Path) -> None:
+    all_that_is_due(root)
+    for path in ("a.csv", "task/.n.txt.swp", "masks/n/2.png", "masks/m/0.png", "masks/m/1.png", "other/deep/er/x"):
+        write(root / path)
+    (root / "masks/n/link").symlink_to("0.png")
+
+
+def half_of_it(root: Path) -> None:
+    write(root / "masks/n/0.png")
+    (root / "task").symlink_to("masks")
+    write(root / "b.csv/x")
+
+
+def only_strays(root: Path) -> None:
+    write(root / "x/y")
+    (root / "task").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("make", "stray"), [(all_that_is_due, 0), (some_more, 6), (half_of_it, 0), (only_strays, 1), (lambda _: None, 0)]
+)
+def test_what_is_not_due_is_counted_in_the_whole_output(
+    take: Callable[[Make, Wanted], Intake], make: Make, stray: int
+) -> None:
+    assert take(make, Wanted(path="task/n.txt", due=DUE)).stray == stray
+
+
+def test_it_is_not_counted_where_nobody_asks(take: Callable[[Make, Wanted], Intake]) -> None:
+    assert take(some_more, Wanted(path="task/n.txt")).stray == 0
+
+
+def test_what_is_not_due_may_be_very_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outputs, "_MAX_ENTRIES", 5)
+    for number in range(4):
+        write(tmp_path / f"out/{number}")
+        write(tmp_path / f"out/task/{number}")
+    found = take_file(tmp_path / "out", Wanted(path="b.csv", due=DUE), tmp_path / "taken", cap=CAP, full=False)
+    assert (found.refusal, found.stray) == (MISSING, 5)
+
+
+PIECE = st.sampled_from(["task", "masks", "n", "n.txt", "0.png", "x"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(PIECE, min_size=1, max_size=4), max_size=8))
+def test_a_folder_and_a_volume_count_the_same(
+    tmp_path_factory: pytest.TempPathFactory, make_budget: Callable[..., Budget], trees: list[list[str]]
+) -> None:
+    root = tmp_path_factory.mktemp("tree")
+    (root / "out").mkdir()
+    for parts in trees:
+        path = root / "out" / "/".join(parts)
+        if not any(above.is_file() for above in [path, *path.parents]) and not path.exists():
+            write(path)
+    wanted = Wanted(path="b.csv", due=DUE)
+    place = VolumePlace(cast("Engine", Tarred(root / "out")), "v", "holder", make_budget())
+    found = take_file(root / "out", wanted, root / "1", cap=CAP, full=False)
+    assert found.stray == place.take(wanted, root / "2").stray
+    paths = [str(path.relative_to(root / "out")) for path in (root / "out").rglob("*")]
+    assert found.stray == sum(DUE.is_stray(path) for path in paths)

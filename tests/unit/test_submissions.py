@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from runner.challenge import Stream
 from runner.errors import ConfigError, UsageError
-from runner.submissions import Status, Submission, read_submissions, slug_of
+from runner.submissions import Profile, Status, Submission, read_submissions, slug_of
 
 TASKS = ("steps", "phases")
 
@@ -69,12 +70,38 @@ def test_predictions_take_the_place_of_an_image(tmp_path: Path) -> None:
     assert read_submissions(path, TASKS) == (Submission(submission="x", team="T", predictions="./a"),)
 
 
+STREAMED = "submission: a, team: T, image: i"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("s.csv", "submission,team,image,profile\na,T,i,stream\nb,T,j,\n"),
+        ("s.yaml", f"submissions:\n- {{{STREAMED}, profile: stream}}\n- {{submission: b, team: T, image: j}}\n"),
+    ],
+)
+def test_a_submission_may_choose_to_be_streamed_to_where_that_is_offered(tmp_path: Path, name: str, text: str) -> None:
+    path = write(tmp_path, name, text)
+    found = read_submissions(path, TASKS, stream=Stream())
+    assert [one.profile for one in found] == [Profile.STREAM, Profile.DEFAULT]
+    with pytest.raises(ConfigError) as caught:
+        read_submissions(path, TASKS)
+    assert caught.value.what == "submission 'a' chooses profile 'stream', which the challenge does not offer"
+    assert caught.value.where == f"{path}, line 2"
+
+
+def test_files_have_no_profile(tmp_path: Path) -> None:
+    path = write(tmp_path, "s.csv", "submission,team,predictions,profile\na,T,f,stream\n")
+    with pytest.raises(ConfigError, match="profile is for an image: predictions are not run"):
+        read_submissions(path, TASKS, stream=Stream())
+
+
 HEAD = "submission,team,image,tasks,status,received\n"
 FILES = "submission,team,predictions\n"
 EITHER = ":2: submissions[0]: either image or predictions is due, and not both"
 STATUSES = "'competing', 'no-prize', 'non-competing', 'baseline', 'post-challenge' or 'withdrawn'"
 LONG = "x" * 201
-COLUMNS = "the columns are submission, team, image, predictions, tasks, status, received"
+COLUMNS = "the columns are submission, team, image, predictions, tasks, profile, status, received"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from runner.challenge.formats.section import FormatSection
 from runner.challenge.section import Section
@@ -17,6 +17,12 @@ class ImageLabel(Section):
     colour: tuple[Level, Level, Level] | None = None
 
 
+def _refuse_or_a_class(stated: object) -> object:
+    if stated == "refuse" or type(stated) is int:
+        return stated
+    raise ValueError("must be refuse, or the number of a class: 0")
+
+
 class LabelImagesFormat(FormatSection):
     """One PNG a frame; each pixel is a class.
 
@@ -26,6 +32,8 @@ class LabelImagesFormat(FormatSection):
         width: Pixels a row.
         height: Rows.
         classes: By number, 0 to 255.
+        missing_frames: ``refuse`` a prediction that lacks an image, or the number of the class that such a frame is
+            wholly of; one without any image is refused all the same, and so is a reference.
     """
 
     kind: Literal["label_images"]
@@ -33,6 +41,7 @@ class LabelImagesFormat(FormatSection):
     width: int = Field(ge=1, le=8192)
     height: int = Field(ge=1, le=8192)
     classes: dict[Level, ImageLabel] = Field(min_length=1)
+    missing_frames: Annotated[Literal["refuse"] | int, BeforeValidator(_refuse_or_a_class)] = "refuse"
 
     @classmethod
     def placeholders(cls) -> tuple[str, ...]:
@@ -60,6 +69,12 @@ class LabelImagesFormat(FormatSection):
         size = self.width * self.height * (3 if self.coding == "colour" else 1)
         if size > 32 << 20:
             raise ValueError(f"an image of {self.width} × {self.height} has {size} bytes of pixels; 32 MiB are read")
+        return self
+
+    @model_validator(mode="after")
+    def _fills_in_a_class(self) -> "LabelImagesFormat":
+        if self.missing_frames != "refuse" and self.missing_frames not in self.classes:
+            raise ValueError(f"missing_frames: {self.missing_frames} is no class")
         return self
 
     @model_validator(mode="after")

@@ -1,6 +1,7 @@
 """What every prediction format of challenge.yaml says."""
 
 import re
+from typing import Literal
 
 from pydantic import field_validator
 
@@ -16,10 +17,13 @@ class FormatSection(Section):
         kind: Which format this is; a built-in one, or one of the entry points ``proctor.formats``.
         file: Path below the output folder, with ``{case}``, and ``{task}`` where each task has its own. A format with
             a file a frame names ``{frame}`` as well, which is the name of the frame's own file without its extension.
+        extra_files: ``ignore`` what else stands in the output folder, or ``refuse`` every prediction that lies there.
+            Due are the files of all tasks and cases that share the container.
     """
 
     kind: str
     file: str
+    extra_files: Literal["ignore", "refuse"] = "ignore"
 
     @field_validator("file")
     @classmethod

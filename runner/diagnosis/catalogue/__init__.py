@@ -6,6 +6,7 @@ from runner.diagnosis.catalogue.gpus import GPUS
 from runner.diagnosis.catalogue.libraries import LIBRARIES
 from runner.diagnosis.catalogue.limits import LIMITS
 from runner.diagnosis.catalogue.start import START
+from runner.diagnosis.catalogue.stream import STREAM
 from runner.diagnosis.catalogue.surroundings import SURROUNDINGS
 from runner.diagnosis.catalogue.verdicts import VERDICTS
 from runner.diagnosis.known import KnownFailure
@@ -18,6 +19,7 @@ SUBJECTS: dict[str, tuple[KnownFailure, ...]] = {
     "Time, memory and other limits": LIMITS,
     "The file that is due": ANSWER,
     "What the file holds": CONTENTS,
+    "Frames one by one": STREAM,
     "The verdict alone": VERDICTS,
 }
 

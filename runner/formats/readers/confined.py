@@ -21,10 +21,18 @@ _MOST_PROBLEMS = 1 << 26
 _Value = TypeVar("_Value")
 
 
-def told(problems: ProblemList) -> dict[str, JsonValue]:
-    """Problems as the header of a reply; for the child."""
+def told(problems: ProblemList, counts: Sequence[int] = ()) -> dict[str, JsonValue]:
+    """Problems as the header of a reply, and what else a reader counted; for the child."""
     entries: list[JsonValue] = [[one.what, one.row, one.column, one.value] for one in problems.kept]
-    return {"problems": entries, "count": problems.count}
+    header: dict[str, JsonValue] = {"problems": entries, "count": problems.count}
+    return header | {"counts": list[JsonValue](counts)} if counts else header
+
+
+def counts_of(reply: Reply) -> tuple[int, ...]:
+    """What else a reader counted; for the parent, and for what ``confined_call`` let through."""
+    counts = reply.header.get("counts", [])
+    assert isinstance(counts, list)
+    return tuple(count for count in counts if isinstance(count, int))
 
 
 def confined_call(
@@ -39,6 +47,7 @@ def confined_call(
     problems: ProblemList,
     columns: Collection[str] = (),
     beside: Sequence[int] = (),
+    counts: int = 0,
 ) -> _Value | None:
     """Let a reader work in a child that can do nothing else, and believe nothing it says unchecked; for the parent.
 
@@ -53,6 +62,7 @@ def confined_call(
         problems: What is wrong is added here, the reader's own end included.
         columns: Names that may stand as a problem's column.
         beside: Descriptors of what is ours and too long for a request; they stay open, too.
+        counts: How many numbers the reader gives to ``told`` as its counts.
 
     Raises:
         HostFault: No child could be started.
@@ -67,7 +77,7 @@ def confined_call(
             privileges=Privileges.DROP,
             array_bytes=array_bytes,
         )
-        found = _check_told(reply, sentences, columns)
+        found = _check_told(reply, sentences, columns, counts)
         value = check(reply) if not found.count else None
     except ConfinedFailure as failure:
         problems.add(f"the file could not be read: the reader stopped: {failure.detail}")
@@ -76,10 +86,12 @@ def confined_call(
     return value
 
 
-def _check_told(reply: Reply, sentences: Callable[[], re.Pattern[str]], columns: Collection[str]) -> ProblemList:
+def _check_told(
+    reply: Reply, sentences: Callable[[], re.Pattern[str]], columns: Collection[str], counts: int
+) -> ProblemList:
     match reply.header:
         case {"problems": list() as entries, "count": int() as count, **rest} if (
-            not rest
+            _are_counts(rest, counts)
             and not isinstance(count, bool)
             and count <= _MOST_PROBLEMS
             and len(entries) == min(count, MAX_KEPT)
@@ -87,6 +99,19 @@ def _check_told(reply: Reply, sentences: Callable[[], re.Pattern[str]], columns:
             return ProblemList(kept=[_check_problem(entry, sentences(), columns) for entry in entries], count=count)
         case _:
             raise garbled("its answer lacks its parts")
+
+
+def _are_counts(rest: Mapping[str, JsonValue], due: int) -> bool:
+    """Whether a header holds so many counts, and nothing else beside its problems."""
+    if not due:
+        return not rest
+    counts = rest.get("counts")
+    return (
+        len(rest) == 1
+        and isinstance(counts, list)
+        and len(counts) == due
+        and all(type(count) is int and 0 <= count <= _MOST_PROBLEMS for count in counts)
+    )
 
 
 def _check_problem(entry: JsonValue, sentences: re.Pattern[str], columns: Collection[str]) -> Problem:

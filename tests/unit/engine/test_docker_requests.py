@@ -42,6 +42,7 @@ def test_every_field_is_asked_for() -> None:
         "Labels": {"l": "m"},
         "Env": ["A=b"],
         "OpenStdin": False,
+        "StdinOnce": False,
         "Tty": False,
         "AttachStdout": False,
         "AttachStderr": False,

@@ -57,6 +57,8 @@ COLOURS = LabelImagesFormat.model_validate(
         "classes": {0: {"name": "background", "colour": [0, 0, 0]}, 1: {"name": "shaft", "colour": [0, 255, 0]}},
     }
 )
+LACKING = TABLE.model_copy(update={"missing_frames": {"int_step": -1}})
+FOLDER = COLOURS.model_copy(update={"missing_frames": 0})
 NUMBERS = COLOURS.model_copy(update={"coding": "index"})
 ARRAY = ArraysFormat.model_validate(
     {
@@ -90,13 +92,25 @@ RULES: Mapping[str, FormatSection] = {
     "A table of names": NAMES,
     "Scores in JSON": SCORES,
     "Scores in a table": SCORE_TABLE,
+    "A table that may lack frames": LACKING,
     "Images in colours": COLOURS,
+    "A folder that may lack images": FOLDER,
     "Images of numbers": NUMBERS,
     "One array": ARRAY,
     "Several arrays": ARCHIVE,
     "One answer": ANSWER,
 }
 """What is due, by the heading of the page."""
+
+LENIENT: Mapping[str, FormatSection] = {
+    "`missing_frames: {int_step: -1}`": LACKING,
+    "`extra_frames: ignore`": TABLE.model_copy(update={"extra_frames": "ignore"}),
+    "`unknown_label: {int_step: -1}`": TABLE.model_copy(update={"unknown_label": {"int_step": -1}}),
+    "scores, `missing_frames: 0`": SCORES.model_copy(update={"missing_frames": 0.0}),
+    "scores, `extra_frames: ignore`": SCORES.model_copy(update={"extra_frames": "ignore"}),
+    "images, `missing_frames: 0`": FOLDER,
+}
+"""What is due, by what the task states beside it."""
 
 IDS = "ids are the names of the frames' files, without the extension"
 NO_INTEGER = "is not a whole number: only the digits 0 to 9 and a minus sign are read"
@@ -120,6 +134,23 @@ class Malformed:
     name: str
     content: bytes | Mapping[str, bytes]
     sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A file that is not as it is due, and is taken all the same.
+
+    Attributes:
+        states: A key of ``LENIENT``.
+        name: What is wrong with it.
+        content: As ``Malformed`` has it.
+        notes: What is noted of it, in order.
+    """
+
+    states: str
+    name: str
+    content: bytes | Mapping[str, bytes]
+    notes: tuple[str, ...]
 
 
 def scores(**changed: object) -> bytes:
@@ -492,6 +523,42 @@ MALFORMED: tuple[Malformed, ...] = (
         (f"row 2: the frame's number {NO_INTEGER}",),
     ),
     Malformed(
+        "A table that may lack frames",
+        "a header and nothing else",
+        b"int_time,int_step\n",
+        ("there are no rows under the header; 3 are due",),
+    ),
+    Malformed(
+        "A table that may lack frames",
+        "a frame twice, another left out",
+        b"int_time,int_step\n0,1\n2,1\n2,1\n",
+        ("row 4: int_time 2 stands here again, as in row 3",),
+    ),
+    Malformed(
+        "A table that may lack frames",
+        "frames out of order",
+        b"int_time,int_step\n2,1\n0,1\n",
+        ("row 3: int_time 0 comes after 2: rows must be in order",),
+    ),
+    Malformed(
+        "A table that may lack frames",
+        "every 24th frame",
+        b"int_time,int_step\n0,1\n24,1\n48,1\n",
+        ("int_time rises by more than 1 a row",),
+    ),
+    Malformed(
+        "A folder that may lack images",
+        "an empty folder",
+        {},
+        ("there is an image for none of the 3 frames",),
+    ),
+    Malformed(
+        "A folder that may lack images",
+        "an empty file",
+        folder("RGB", f000001=None, f000003=b""),
+        ("frame 3 of 3: the file is empty",),
+    ),
+    Malformed(
         "Images in colours",
         "images left out",
         folder("RGB", f000001=None, f000003=None),
@@ -744,6 +811,51 @@ MALFORMED: tuple[Malformed, ...] = (
     ),
 )
 
+TAKEN: tuple[Taken, ...] = (
+    Taken(
+        "`missing_frames: {int_step: -1}`",
+        "a frame left out",
+        b"int_time,int_step\n0,1\n2,1\n",
+        ("1 of 3 frames has no row and counts as int_step -1",),
+    ),
+    Taken(
+        "`missing_frames: {int_step: -1}`",
+        "a table that ends too early",
+        b"int_time,int_step\n0,1\n",
+        ("2 of 3 frames have no row and count as int_step -1",),
+    ),
+    Taken(
+        "`extra_frames: ignore`",
+        "too many frames",
+        b"int_time,int_step\n0,1\n1,1\n2,1\n3,1\n4,1\n",
+        ("2 answers are to no frame and were left out",),
+    ),
+    Taken(
+        "`unknown_label: {int_step: -1}`",
+        "unknown labels",
+        b"int_time,int_step\n0,15\n1,1\n2,-2\n",
+        ("2 labels of int_step are unknown and count as -1",),
+    ),
+    Taken(
+        "scores, `missing_frames: 0`",
+        "frames left out",
+        scores(f000002=None, f000003=None),
+        ("2 of 3 frames have no scores and count as 0 in each class",),
+    ),
+    Taken(
+        "scores, `extra_frames: ignore`",
+        "a frame that is none",
+        scores(f000004={"recognition": [0, 0, 0]}),
+        ("1 answer is to no frame and was left out",),
+    ),
+    Taken(
+        "images, `missing_frames: 0`",
+        "an image left out",
+        folder("RGB", f000002=None),
+        ("1 of 3 frames has no image and counts as wholly 0 (background)",),
+    ),
+)
+
 _INTRODUCTION = """\
 # Malformed outputs
 
@@ -756,12 +868,25 @@ Three frames are due in each, `000001` to `000003`. This page is written by
 """
 
 
+_TAKEN = """
+## What a task may take
+
+All of the above is refused where the task says nothing else. It may state what a frame without an answer, an answer to
+no frame and an unknown label count as. The verdict of an output that is taken so says how often that was needed:
+
+| the task states | the output | what is noted |
+|---|---|---|
+"""
+
+
 def page() -> str:
     """The whole page, as Markdown."""
     parts = [_INTRODUCTION.format(count=len(MALFORMED))]
     for heading in RULES:
         parts.append(f"\n## {heading}\n\n| the output | what is said of it |\n|---|---|\n")
         parts += [_row(one) for one in MALFORMED if one.format == heading]
+    parts.append(_TAKEN)
+    parts += [f"| {one.states} | {one.name} | {'<br>'.join(one.notes)} |\n" for one in TAKEN]
     return "".join(parts)
 
 

@@ -292,6 +292,7 @@ def test_every_sentence_is_tried_and_each_is_one_the_parent_lets_through() -> No
     tens = RULE.model_copy(update={"index": IndexRule(column="int_time", step=10)})
     tried += sentences(table([(0, 1), (1, 1), (2, 1)]), rule=tens)
     tried += sentences("Frame\n0\n", frames=1, rule=PETRAW.model_copy(update={"columns": OPTIONAL}))
+    tried += sentences(table([(9, 1)]), rule=RULE.model_copy(update={"extra_frames": "ignore"}))
     names = ("header", "name", "names", "columns", "column", "mistake", "index", "found", "due", "number", "encoding")
     patterns = {fault: sentence_pattern([fault], **dict.fromkeys(names, ".*")) for fault in [*csv_table.Fault, *Fault]}
     assert [fault for fault, pattern in patterns.items() if not any(map(pattern.fullmatch, tried))] == []

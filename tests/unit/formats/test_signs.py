@@ -86,6 +86,8 @@ def test_a_table_is_due_as_its_rule_says() -> None:
 def test_what_is_due_of_each_format() -> None:
     case = CaseDue(frames=("a.png",), count=7)
     assert due_of(RULE, case) == table_due(RULE, 7)
+    lacking = RULE.model_copy(update={"missing_frames": {"int_step": 1}})
+    assert table_due(lacking, 7) == table_due(RULE, None)
     scores = FrameScoresFormat(kind="frame_scores", file="{case}", classes=2)
     assert due_of(scores, case) == Due(form=Form.JSON)
     assert due_of(scores.model_copy(update={"range": (-1.0, 1.0)}), case) == Due(form=Form.JSON, unit=False)

@@ -1,12 +1,14 @@
 """A new challenge makes sense at once; one whose scores do not is told what is wrong with them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runner.catalog import LoadedChallenge, load_challenge
-from runner.challenge import MissingCase
+from runner.challenge import MetricRule, MissingCase, ScorerImage
+from runner.challenge.limits import RunTimeFixed
 from runner.confine import Confine
 from runner.errors import ConfigError, UsageError
 from runner.pipeline.challenge_check import CheckedTask, check_challenge, sense_of
@@ -82,6 +84,24 @@ def test_a_scorer_that_fails_is_told_with_its_line(toy: Path, confine: Confine) 
 def test_a_scorer_that_is_not_deterministic_is_told(toy: Path, confine: Confine) -> None:
     task = only_task(mended(toy, '{"macro_f1": f1}', '{"macro_f1": f1 + __import__("time").time_ns() % 1e6}'), confine)
     assert "the same predictions scored twice give two values: the scorer is not deterministic" in task.problems
+
+
+def test_a_scorer_in_a_container_is_not_tried_and_that_is_told(toy: Path, confine: Confine) -> None:
+    loaded = load_challenge(toy)
+    (name,) = loaded.challenge.tasks
+    metric = MetricRule(title="F1", worst=0, higher_is_better=True)
+    limits = loaded.challenge.limits.model_copy(update={"run_time": RunTimeFixed(fixed=60), "gpus": 0})
+    image = ScorerImage(image="gone:1", limits=limits, metrics={"macro_f1": metric})
+    task = loaded.challenge.tasks[name].model_copy(update={"scorer": "container", "scorer_image": image})
+    challenge = loaded.challenge.model_copy(update={"tasks": {name: task}})
+    found = only_task(replace(loaded, challenge=challenge), confine)
+    assert (found.problems, found.values) == ((), {})
+    (note,) = found.notes
+    assert note == (
+        "the scorer was not tried: it runs in a container; next: proctor score CHALLENGE --predictions DIR "
+        "--references DIR --out DIR"
+    )
+    assert (found.refused, found.malformed) == (5, 5)  # the formats are tried all the same
 
 
 def test_a_challenge_without_a_sample_is_refused(toy: Path, confine: Confine) -> None:

@@ -5,9 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
+from runner.challenge import CausalityRule
 from runner.engine import Engine
 from runner.errors import HostFault, Interrupted, RunnerError
-from runner.pipeline.check import CheckRequest, check, without_run
+from runner.pipeline.check import check, few_cuts
+from runner.pipeline.home import HomeRequest, without_run
 
 
 def _refusing(error: RunnerError) -> Callable[[str], Engine]:
@@ -25,7 +27,7 @@ def _refusing(error: RunnerError) -> Callable[[str], Engine]:
     ],
 )
 def test_an_error_of_a_check_says_to_check_again(error: RunnerError) -> None:
-    request = CheckRequest(image="method:1", challenge="pitvis2023", flags={}, build_arguments={})
+    request = HomeRequest(image="method:1", challenge="pitvis2023")
     with pytest.raises(type(error)) as raised:
         check(
             request, connect=_refusing(error), stop=threading.Event(), observe=lambda _: None, tell=lambda _: None
@@ -34,5 +36,32 @@ def test_an_error_of_a_check_says_to_check_again(error: RunnerError) -> None:
     assert error.remedy == "make room, then: the same check again"
 
 
+def test_a_scorer_that_was_mended_is_checked_again() -> None:
+    assert without_run("mend the scorer's image, then: proctor score RUN") == (
+        "mend the scorer's image, then: the same check again"
+    )
+
+
 def test_a_remedy_that_names_no_run_stays() -> None:
     assert without_run("see: proctor doctor") == "see: proctor doctor"
+
+
+def rule(**changes: object) -> CausalityRule:
+    own = {"method": "targeted", "on": 1, "on_leak": "refuse", "length_dependence": "report"}
+    return CausalityRule.model_validate({**own, **changes})
+
+
+@pytest.mark.parametrize(
+    ("asked", "made"),
+    [
+        ({}, {"cuts": 6}),
+        ({"cuts": 4}, {"cuts": 4}),
+        ({"on": "all"}, {"cuts": 6}),
+        ({"method": "altered-future", "on": 3}, {"method": "altered-future", "cuts": 6}),
+        ({"method": "cut-run", "on": "all", "cuts": 6}, {"method": "cut-run", "on": "all", "cuts": 6}),
+        ({"method": "exhaustive", "rule": "last", "clip": 300}, {"clip": 300, "cuts": 6}),
+        ({"method": "off", "cuts": 1}, {"method": "off", "cuts": 1}),
+    ],
+)
+def test_a_check_makes_a_few_cuts_of_one_case(asked: dict[str, object], made: dict[str, object]) -> None:
+    assert few_cuts(rule(**asked)) == rule(**made)

@@ -7,8 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.report import CausalityPicture, CutMark, CutState, Label, Ribbon, Segment, segments_of
-from runner.report.drawing import MOST_TOOLTIPS, clock, draw_causality, draw_ribbon, place, style_of, ticks
+from runner.report import Label, Ribbon, Segment, segments_of
+from runner.report.drawing import (
+    MOST_BLOCKS,
+    MOST_TOOLTIPS,
+    clock,
+    columns,
+    differences_of,
+    draw_ribbon,
+    place,
+    style_of,
+    ticks,
+)
 
 LABELS = (Label(number=-1, name="outside"), Label(number=4, name="sphenoid sinus clearance"))
 
@@ -86,6 +96,46 @@ def test_a_crowded_band_carries_no_text() -> None:
     assert {(b.tooltip, b.wide, b.narrow) for b in blocks} == {("", "", "")}
 
 
+def test_a_band_has_no_more_blocks_than_a_desk_has_pixels() -> None:
+    """A method that flips with every other frame makes no larger page, and still looks like what it is."""
+    flipping = [4, 4, -1, -1] * MOST_BLOCKS
+    band = draw_ribbon(a_ribbon(None, flipping)).bands[0]
+    assert MOST_BLOCKS / 2 < len(band.blocks) <= MOST_BLOCKS
+    assert {block.style for block in band.blocks} == {"k0", "k1"}
+    share = sum(block.width for block in band.blocks if block.style == "k0")
+    assert share == pytest.approx(50, abs=0.5)
+
+
+def test_a_band_of_many_segments_keeps_their_places() -> None:
+    labels = [-1, 4] * MOST_BLOCKS + [7] * 2 * MOST_BLOCKS
+    *flicker, last = draw_ribbon(a_ribbon(None, labels)).bands[0].blocks
+    assert (last.x, last.width, last.style) == (50.0, 50.0, style_of(7))
+    assert flicker[0].x == 0.0
+    assert {block.style for block in flicker} == {"k0", "k1"}
+
+
+def test_differences_that_are_many_grow_together_and_none_is_lost() -> None:
+    frames = 10 * MOST_BLOCKS
+    one, other = np.zeros(frames, dtype=np.int64), np.zeros(frames, dtype=np.int64)
+    other[: frames // 2 : 2] = 1
+    other[-1] = 1
+    blocks = differences_of(segments_of(one), segments_of(other), frames)
+    assert [(b.x, b.width) for b in blocks] == [(0.0, 50.0), (round(100 - 100 / MOST_BLOCKS, 3), 0.083)]
+
+
+def test_differences_are_looked_for_only_before_the_cut() -> None:
+    one, other = segments_of([1] * 10), segments_of([1, 2, 1, 1, 1, 2, 2])
+    assert [(b.x, b.width) for b in differences_of(one, other, 10, until=6)] == [(10.0, 10.0), (50.0, 10.0)]
+
+
+@pytest.mark.parametrize(
+    ("frames", "most", "bounds"),
+    [(0, 4, [0]), (3, 4, [0, 1, 2, 3]), (4, 4, [0, 1, 2, 3, 4]), (10, 4, [0, 2, 5, 7, 10])],
+)
+def test_columns(frames: int, most: int, bounds: list[int]) -> None:
+    assert columns(frames, most).tolist() == bounds
+
+
 def test_thirty_two_labels_look_different() -> None:
     assert len({style_of(n) for n in range(32)}) == 32
     assert style_of(32) == style_of(0)
@@ -127,17 +177,3 @@ def test_clock(seconds: float, text: str) -> None:
 )
 def test_place(value: float, low: float, high: float, percent: float) -> None:
     assert place(value, low, high) == percent
-
-
-def test_cuts_are_marked_under_the_full_run() -> None:
-    cuts = (
-        CutMark(frames=5, random=False, state=CutState.CLEAN),
-        CutMark(frames=8, random=True, state=CutState.CHANGED),
-    )
-    picture = draw_causality(CausalityPicture(full=a_ribbon(None, [4] * 10), cuts=cuts, leak_frame=7))
-    aimed, random = picture.marks
-    assert (aimed.x, aimed.style, aimed.tooltip) == (50.0, "clean", "aimed cut after 5 frames: no answer changed")
-    assert (random.x, random.style, random.tooltip) == (80.0, "changed", "random cut after 8 frames: an answer changed")
-    assert picture.bands[0].y < aimed.y < random.y < picture.axis_y < picture.height
-    assert picture.leak_x == 75.0
-    assert picture.description == "2 cuts of 10 frames tested, 1 changed an answer. The first changed frame is 7."

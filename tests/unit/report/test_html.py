@@ -15,7 +15,9 @@ from runner.report import (
     CutState,
     Fact,
     HintLine,
+    Histogram,
     Label,
+    LatencySection,
     Leaderboard,
     PendingCase,
     ProblemLine,
@@ -26,6 +28,7 @@ from runner.report import (
     TaskSection,
     Tone,
     UnrankedLine,
+    ViewRibbon,
     render,
     segments_of,
 )
@@ -99,8 +102,38 @@ def a_view(word: str = "plain") -> ReportView:
                 full=replace(ribbon, reference=None),
                 cuts=(CutMark(frames=3, random=False, state=CutState.UNDECIDED),),
                 leak_frame=2,
+                views=(
+                    ViewRibbon(
+                        kind=word, cut=4, frames=6, answers=segments_of([1, 1, 1, 2, 1, 1]), state=CutState.CHANGED
+                    ),
+                    ViewRibbon(kind=word, cut=3, frames=3, answers=(), state=CutState.UNDECIDED),
+                ),
+                full_answer=word,
+                view_answer=word,
+                future_frames=2,
             ),
         ),
+        summary=word,
+        pace=word,
+        online=Chip(word="online-compatible", tone=Tone.GOOD),
+    )
+    latency = LatencySection(
+        case=word,
+        online=Chip(word="not online-compatible", tone=Tone.WARNING),
+        text=word,
+        start_up=1.5,
+        first_frame=0.25,
+        mean=0.02,
+        p50=0.0123,
+        p95=0.03,
+        p99=0.04,
+        longest=0.25,
+        period=0.04,
+        over_period=1,
+        missed=(0, 3),
+        over_time=(0.25, 0.01, 0.02, None),
+        frames=4,
+        histogram=Histogram(edges_ms=(0.0, 10.0, 20.0, 50.0, 100.0, float("inf")), counts=(0, 1, 1, 0, 1)),
     )
     section = SubmissionSection(
         submission=word,
@@ -110,6 +143,7 @@ def a_view(word: str = "plain") -> ReportView:
         facts=(Fact(name=word, value=word),),
         tasks=(TaskSection(title=word, metrics=(word, word), cases=(case,)),),
         causality=(check,),
+        latency=(latency,),
     )
     board = Leaderboard(
         title=word,
@@ -185,7 +219,7 @@ def test_the_page_asks_for_nothing() -> None:
     assert "https://" not in page
     assert "<script" not in page
     assert "@import" not in page
-    assert re.findall(r"url\((?!#h\d[abc]\))", page) == []
+    assert re.findall(r"url\((?!#h\d[abc]\)|#veil\))", page) == []
     tags = [tag for tag, _ in Skeleton(page).tags]
     assert not {"script", "iframe", "img", "object", "embed", "form", "base"} & set(tags)
 
@@ -281,3 +315,88 @@ def test_rejected_cases_are_unfolded_even_in_a_long_report() -> None:
     long = replace(view, submissions=(replace(view.submissions[0], tasks=(task,)),))
     unfolded = [a for tag, a in Skeleton(render(long)).tags if tag == "details" and "open" in a]
     assert [a["id"] for a in unfolded] == ["s1-t1-62"]
+
+
+def attributes_of(page: str, tag: str, kind: str) -> list[dict[str, str | None]]:
+    return [a for t, a in Skeleton(page).tags if t == tag and kind in (a.get("class") or "").split()]
+
+
+def test_views_are_drawn_below_the_full_run() -> None:
+    page = render(a_view())
+    veil, empty = attributes_of(page, "rect", "veil")[0], attributes_of(page, "rect", "empty")[0]
+    assert (veil["x"], veil["width"], veil["y"], veil["height"]) == ("66.667%", "33.333%", "62", "12")
+    assert (empty["width"], empty["y"]) == ("50.0%", "98")
+    cuts = [(a["x1"], a["y1"], a["y2"]) for a in attributes_of(page, "line", "cut") if a["x1"] != "7"]
+    assert cuts == [("66.667%", "56", "74"), ("50.0%", "92", "110")]
+    assert '<g class="differs thin">\n<rect x="33.333%" y="56" width="16.667%" height="4"/>\n</g>' in page
+    text = Skeleton(page).text
+    assert "Frame 2 is the first that changed: plain on the full run, plain where later frames" in text
+    assert "needed the 2 frames after it." in text
+    assert "differs from the full run" in text
+    assert "faint: other frames than in the full run" in text
+
+
+def test_without_views_a_causality_picture_speaks_of_none() -> None:
+    view = a_view()
+    section = view.submissions[0]
+    check = section.causality[0]
+    bare = replace(check, pictures=(replace(check.pictures[0], views=(), full_answer="", future_frames=None),))
+    page = render(replace(view, submissions=(replace(section, causality=(bare,), latency=()),)))
+    for kind in ("cut", "veil", "empty", "thin"):
+        assert not any(attributes_of(page, tag, kind) for tag in ("line", "rect", "g"))
+    assert "<figcaption" not in page
+    assert "differs from the full run" not in page
+
+
+def test_a_method_that_flickers_makes_no_endless_page() -> None:
+    """Ten thousand frames, each with another answer, thirty views and as many latencies: a bounded number of tags."""
+    view, frames = a_view(), 10_000
+    section = view.submissions[0]
+    flicker, other = segments_of([n % 2 for n in range(frames)]), segments_of([n // 3 % 2 for n in range(frames)])
+    ribbon = replace(section.tasks[0].cases[0].ribbons[0], frames=frames, reference=other, prediction=flicker)
+    views = tuple(
+        ViewRibbon(kind="First 9000 frames", cut=9000, frames=9000, answers=other[:3000], state=CutState.CHANGED)
+        for _ in range(30)
+    )
+    picture = replace(section.causality[0].pictures[0], full=replace(ribbon, reference=None), views=views)
+    latency = replace(section.latency[0], over_time=(0.02, 0.05) * (frames // 2), frames=frames)
+    case = replace(section.tasks[0].cases[0], ribbons=(ribbon,))
+    big = replace(
+        section,
+        tasks=(replace(section.tasks[0], cases=(case,)),),
+        causality=(replace(section.causality[0], pictures=(picture,)),),
+        latency=(latency,),
+    )
+    page = render(replace(view, submissions=(big,)))
+    assert len(Skeleton(page).tags) < 12_000
+    assert len(page) < 1_000_000
+
+
+def test_the_summary_stands_before_the_cases_and_the_pace_after_the_picture() -> None:
+    view = a_view()
+    section = view.submissions[0]
+    check = replace(section.causality[0], summary="ALL", pace="PACE", text="ONE", case="CASE")
+    text = Skeleton(render(replace(view, submissions=(replace(section, causality=(check,)),)))).text
+    order = [text.index(word) for word in ("ALL", "CASE", "ONE", "first changed frame", "PACE", "✓ online-compatible")]
+    assert order == sorted(order)
+
+
+def test_latency_is_told_in_numbers_and_in_pictures() -> None:
+    page = render(a_view())
+    text = Skeleton(page).text
+    assert "p50 12.3 ms" in text
+    assert "missed 2 of 4 frames" in text
+    assert "! not online-compatible" in text
+    assert [a["x"] for a in attributes_of(page, "text", "over")] == ["43.912%", "100%"]
+    outlines = [a["d"] for a in attributes_of(page, "path", "outline")]
+    assert outlines == ["M0 19h1v2h-1zM1 108h1v2h-1zM2 91h1v2h-1z"]
+    assert next(a["d"] for a in attributes_of(page, "path", "late-marks")) == "M0.5 0v6M3.5 0v6"
+
+
+def test_latency_without_pictures_is_a_list_of_numbers() -> None:
+    view = a_view()
+    section = replace(view.submissions[0], causality=(), tasks=())
+    bare = LatencySection(case="video_01", frames=0)
+    page = render(replace(view, submissions=(replace(section, latency=(bare,)),)))
+    assert "start-up –" in Skeleton(page).text
+    assert "<figure" not in page

@@ -1,0 +1,37 @@
+"""Predict every frame of a case, one at a time, with ``proctor_stream`` beside it.
+
+Replace ``predict`` with your method. The frames after this one do not exist yet.
+"""
+
+import json
+from pathlib import Path
+
+import proctor_stream
+
+# What the example below answers, whatever it sees: see the rules in README.md.
+ANSWER = json.loads((Path(__file__).parent / "answer.json").read_text())
+
+
+class Method:
+    """An example: it counts the bytes of the frames it was given, and answers always the same."""
+
+    def __init__(self):
+        self.seen = 0
+
+    def start(self):
+        """Load weights here: once, before the first frame. It counts as start-up, not as time of a frame."""
+
+    def reset(self, case):
+        """Forget what was remembered: a case begins."""
+        self.seen = 0
+        print("case", case)  # goes to the log
+
+    def predict(self, frame):
+        """Answer one frame: ``frame.index``, ``frame.time``, ``frame.path`` or ``frame.image()``, ``frame.inputs``."""
+        self.seen += len(frame.image())
+        return ANSWER
+
+
+if __name__ == "__main__":
+    method = Method()
+    proctor_stream.run(method.predict, start=method.start, reset=method.reset)

@@ -1,0 +1,6 @@
+from acts import answer, frames, greet
+
+greet()
+next(frames())
+for index in range(6):
+    answer(index)

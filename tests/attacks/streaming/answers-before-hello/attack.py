@@ -1,0 +1,5 @@
+from acts import answer, greet, serve
+
+answer(0)
+greet()
+serve()

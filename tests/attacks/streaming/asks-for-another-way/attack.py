@@ -1,0 +1,4 @@
+from acts import greet, serve
+
+greet("inline")
+serve()

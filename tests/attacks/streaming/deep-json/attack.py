@@ -1,0 +1,5 @@
+from acts import frames, greet, write
+
+greet()
+for _ in frames():
+    write(b'{"type":"answer","index":0,"answer":{"int_step":' + b"[" * 10000 + b"]" * 10000 + b"}}\n")

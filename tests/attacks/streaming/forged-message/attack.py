@@ -1,0 +1,5 @@
+from acts import frames, greet, say
+
+greet()
+for _ in frames():
+    say(type="end")

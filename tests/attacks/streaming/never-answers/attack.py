@@ -1,0 +1,5 @@
+from acts import frames, greet
+
+greet()
+for _ in frames():
+    pass

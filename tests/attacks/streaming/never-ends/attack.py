@@ -1,0 +1,7 @@
+import time
+
+from acts import greet, serve
+
+greet()
+serve()
+time.sleep(60)

@@ -1,0 +1,5 @@
+from acts import frames, greet
+
+greet()
+for frame in frames():
+    print(frame, flush=True)

@@ -1,0 +1,5 @@
+from acts import frames, greet, hello
+
+greet()
+for _ in frames():
+    hello()

@@ -1,0 +1,5 @@
+from acts import hello, read
+
+read()
+hello(protocol=2)
+read()

@@ -1,0 +1,6 @@
+import time
+
+from acts import greet
+
+greet("inline")
+time.sleep(60)
