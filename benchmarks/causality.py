@@ -2,23 +2,27 @@
 
 PETRAW ran a clip of 300 frames and all its prefixes, and compared the last answer of each with that on the whole clip;
 it always ran all of them. Each way decides on a method that looks 15 frames ahead and on one that does not, on the real
-engine, with the runs of the ordinary evaluation made before and not counted. Frames are a few bytes each, so what is
-measured is the start of a container more than the reading of frames: both are told, and the bars are about wall time.
+engine, with the runs of the ordinary evaluation made before and not counted. Where frames are streamed, nobody can look
+ahead and nothing is run beside the evaluation: what is counted there is the evaluation itself, of the clean method.
+Frames are a few bytes each, so what is measured is the start of a container more than the reading of frames: both are
+told, and the bars are about wall time.
 """
 
 import argparse
 import contextlib
 import json
+import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from runner.bundled_files import bundled
 from runner.catalog import LoadedChallenge, find_challenge, load_challenge
 from runner.causality import Answers, FullRun, Request
-from runner.challenge import CausalityMethod, CausalityRule, InvocationMode, LeakPolicy
+from runner.challenge import CausalityMethod, CausalityRule, InvocationMode, LeakPolicy, Stream
 from runner.confine import Confine
 from runner.dataset import Case, frames_case
 from runner.engine.docker import connect
@@ -58,6 +62,12 @@ else:
 """
 
 
+_STREAMED = """
+import proctor_stream
+proctor_stream.run(lambda frame: {"int_step": int(frame.image())})
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Spent:
     """What a way to decide has cost.
@@ -94,7 +104,8 @@ def challenge_with(rule: CausalityRule, mode: InvocationMode) -> LoadedChallenge
     """PitVis's steps, checked in some way, with containers started in some way."""
     loaded = load_challenge(find_challenge("pitvis2023"))
     args = ("{input}", "{output}.csv") if mode is InvocationMode.CASE else ("{input}",)
-    invocation = loaded.challenge.invocation.model_copy(update={"mode": mode, "args": args, "stream": None})
+    stream = Stream() if mode is InvocationMode.STREAM else None
+    invocation = loaded.challenge.invocation.model_copy(update={"mode": mode, "args": args, "stream": stream})
     limits = type(loaded.challenge.limits).model_validate(
         {"run_time": {"fixed": 60}, "memory": "256 MiB", "shm": "16 MiB", "cpus": 1, "gpus": 0}
     )
@@ -138,11 +149,18 @@ def checked(context: Context, entry: Entry) -> str:
     return summary.outcome.value
 
 
-def spent(context: Context, entry: Entry, way: Callable[[Context, Entry], str]) -> Spent:
-    """What a way costs beside the ordinary runs, which are made first."""
+def evaluated(context: Context, entry: Entry) -> str:
+    """The ordinary runs on what is drawn."""
     runs = runs_of(context, entry)
     for run in runs if len(runs) == 1 else [run for run in runs if run.cases[0].name in drawn_cases(context)]:
         assert all(outcome.verdict.accepted for outcome in settle_run(context, run))
+    return "passed"
+
+
+def spent(context: Context, entry: Entry, way: Callable[[Context, Entry], str]) -> Spent:
+    """What a way costs; beside the ordinary runs, which are made first, unless they are all it needs."""
+    if entry.shared.stream is None:
+        evaluated(context, entry)
     plain = set(context.run.root.rglob("job.json"))
     began = time.perf_counter()
     outcome = way(context, entry)
@@ -153,15 +171,17 @@ def spent(context: Context, entry: Entry, way: Callable[[Context, Entry], str]) 
 
 @contextlib.contextmanager
 def images() -> Iterator[dict[str, PinnedImage]]:
-    """The two methods; gone at the end."""
+    """The two methods, and the clean one as it is streamed; gone at the end."""
     engine, made = connect(None), {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, look in LOOKS.items():
+        programs = {name: _PROGRAM.format(look=look) for name, look in LOOKS.items()}
+        for name, program in (programs | {"streamed": _STREAMED}).items():
             place = Path(folder) / name
             place.mkdir()
-            (place / "predict.py").write_text(_PROGRAM.format(look=look))
+            (place / "predict.py").write_text(program)
+            shutil.copyfile(bundled("templates") / "stream" / "proctor_stream.py", place / "proctor_stream.py")
             (place / "Dockerfile").write_text(
-                f'FROM {BASE}\nCOPY predict.py /predict.py\nENTRYPOINT ["python3", "/predict.py"]\n'
+                f'FROM {BASE}\nCOPY predict.py proctor_stream.py /app/\nENTRYPOINT ["python3", "/app/predict.py"]\n'
             )
             reference = f"proctor-bench/causality-{name}:1"
             engine.build(place, reference=reference, arguments={}, deadline=300, log=lambda _: None)
@@ -175,11 +195,14 @@ def images() -> Iterator[dict[str, PinnedImage]]:
 def measure(frames: int, cuts: int) -> dict[str, dict[str, Spent]]:
     """Every way on both methods; by method and way."""
     cut_run = targeted(1).model_copy(update={"method": CausalityMethod.CUT_RUN, "on": "all"})
-    ways: Sequence[tuple[str, CausalityRule, InvocationMode, Callable[[Context, Entry], str]]] = (
-        ("petraw", targeted(1), InvocationMode.CASE, petraw),
-        ("targeted", targeted(cuts), InvocationMode.CASE, checked),
-        ("cut-run", cut_run, InvocationMode.DATASET, checked),
-    )
+    every: list[tuple[str, str, CausalityRule, InvocationMode, Callable[[Context, Entry], str]]] = []
+    for name in LOOKS:
+        every += [
+            (name, "petraw", targeted(1), InvocationMode.CASE, petraw),
+            (name, "targeted", targeted(cuts), InvocationMode.CASE, checked),
+            (name, "cut-run", cut_run, InvocationMode.DATASET, checked),
+        ]
+    every.append(("clean", "streaming", targeted(1), InvocationMode.STREAM, evaluated))
     found: dict[str, dict[str, Spent]] = {name: {} for name in LOOKS}
     with tempfile.TemporaryDirectory() as folder, images() as made, Confine() as confine:
         root = Path(folder)
@@ -188,16 +211,16 @@ def measure(frames: int, cuts: int) -> dict[str, dict[str, Spent]]:
         hashes = DataHashes(cache=root / "hashes.json")
         hashed = {case.name: hashes.inputs(case) for case in cases}
         with open_bench(connect(None), settings, stop=threading.Event(), observe=lambda _: None) as (bench, host):
-            for name, image in made.items():
-                for way, rule, mode, decide in ways:
-                    context = Context(
-                        run=RunFolder(root=root / f"{name}-{way}"), loaded=challenge_with(rule, mode),
-                        cases={case.name: case for case in cases}, input_hashes=hashed, settings=settings, seed=1,
-                        bench=bench, host=host, confine=confine, observe=lambda _: None, hashes=hashes,
-                    )  # fmt: skip
-                    (shared,) = shared_runs(context.challenge, (TASK,))
-                    submission = Submission(submission=name, team="bench", image=image.source)
-                    found[name][way] = spent(context, Entry(submission=submission, shared=shared, image=image), decide)
+            for name, way, rule, mode, decide in every:
+                context = Context(
+                    run=RunFolder(root=root / f"{name}-{way}"), loaded=challenge_with(rule, mode),
+                    cases={case.name: case for case in cases}, input_hashes=hashed, settings=settings, seed=1,
+                    bench=bench, host=host, confine=confine, observe=lambda _: None, hashes=hashes,
+                )  # fmt: skip
+                (shared,) = shared_runs(context.challenge, (TASK,))
+                image = made["streamed" if way == "streaming" else name]
+                submission = Submission(submission=name, team="bench", image=image.source)
+                found[name][way] = spent(context, Entry(submission=submission, shared=shared, image=image), decide)
     return found
 
 

@@ -23,7 +23,7 @@ from runner.inputs import CaseView
 from runner.job import Intake, Job, KillReason, StreamFacts
 from runner.streaming.channel import AttachedChannel
 from runner.streaming.conductor import Session, StreamEnd, StreamOutcome, conduct
-from runner.streaming.protocol import Breach
+from runner.streaming.protocol import Breach, Broken
 from runner.streaming.source import frames_of, streamed_inputs
 from runner.streaming.timing import Timings, latency
 
@@ -244,6 +244,8 @@ def facts_of(outcome: StreamOutcome, *, fps: float) -> StreamFacts:
     """A stream's outcome as plain values."""
     found = latency(outcome.timings, period=1 / fps)
     broken = outcome.broken
+    if outcome.end is StreamEnd.STOPPED:  # by its container's end, which was not met among its lines
+        broken = Broken(breach=Breach.EXITED, sentence="it ended before the case was over")
     return StreamFacts(
         breach=broken.breach.value if broken else "", sentence=broken.sentence if broken else "",
         released=found.frames, answered=found.answered, missed=found.missed, over_period=found.over_period,

@@ -47,7 +47,13 @@ def _tightest(rule: _Amount, *ceilings: _Amount | None) -> _Amount:
 
 
 def budget_for(
-    limits: Limits, ceiling: Ceiling, host: HostSize, *, media_seconds: float, policy: Policy = STRICT
+    limits: Limits,
+    ceiling: Ceiling,
+    host: HostSize,
+    *,
+    media_seconds: float,
+    policy: Policy = STRICT,
+    stream: Stream | None = None,
 ) -> Budget:
     """The challenge's limits for a case, tightened by what this host gives.
 
@@ -57,10 +63,14 @@ def budget_for(
         host: The engine's host.
         media_seconds: Length of the case.
         policy: Says how many files may be open and how much log is kept.
+        stream: How frames are streamed: at the camera's pace a case takes as long as it is, however fast a method is.
     """
+    run_time = limits.run_time.seconds(media_seconds)
+    if stream is not None and stream.pacing is Pacing.REALTIME:
+        run_time = max(run_time, media_seconds + stream.answer)
     memory = _tightest(limits.memory, ceiling.memory, host.memory)
     return Budget(
-        run_time=_tightest(limits.run_time.seconds(media_seconds), ceiling.run_time),
+        run_time=_tightest(run_time, ceiling.run_time),
         memory=memory,
         shm=_tightest(limits.shm, ceiling.shm, memory),
         cpus=_tightest(limits.cpus, ceiling.cpus, float(host.cpus)),
@@ -238,7 +248,6 @@ def plan_job(
     invocation, rules = challenge.invocation, challenge.cases.rules
     whole = invocation.mode is InvocationMode.DATASET and shared.stream is None
     stream = _streaming(challenge, shared)
-    budget = _paced(budget, shared.stream, shown)
     cuts = {one.case.name: one.cut for one in shown if one.cut is not None}
     cut = cuts.get(below) if below else next(iter(cuts.values()), None)
     name = job_name(cut, repeat=repeat, alone=bool(whole and below), every=whole and not below)
@@ -277,14 +286,6 @@ def _streaming(challenge: Challenge, shared: Shared) -> Streaming | None:
     assert fps is not None, "challenge.yaml has it where an input has frames"
     formats = {name: challenge.tasks[name].format for name in shared.names}
     return Streaming(rule=shared.stream, fps=fps, formats=formats)
-
-
-def _paced(budget: Budget, stream: Stream | None, shown: Sequence[Shown]) -> Budget:
-    """At the camera's pace a case takes as long as it is, however fast a method may be."""
-    if stream is None or stream.pacing is not Pacing.REALTIME:
-        return budget
-    media = sum(one.case.media_seconds for one in shown)
-    return dataclasses.replace(budget, run_time=max(budget.run_time, media + stream.answer))
 
 
 def _cut_facts(shown: Sequence[Shown]) -> object:

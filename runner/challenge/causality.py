@@ -20,8 +20,9 @@ class CausalityMethod(StrEnum):
     """How cuts are chosen.
 
     ``targeted``: prefixes cut where the full run changes its answer, interleaved with random ones; every second of the
-    former with its later frames replaced by another case's. ``exhaustive``: every prefix of a clip. ``cut-run``: each case is cut once, at a place of its own. ``altered-future``: as
-    ``targeted``, but the later frames are replaced by another case's, and never withheld.
+    former with its later frames replaced by another case's. ``exhaustive``: every prefix of a clip. ``cut-run``: each
+    case is cut once, at a place of its own. ``altered-future``: as ``targeted``, but the later frames are replaced by
+    another case's, and never withheld.
     """
 
     TARGETED = "targeted"

@@ -28,6 +28,22 @@ def scores_key(rule: FrameScoresFormat) -> str:
     return rule.key or SCORES_KEY
 
 
+def example_answer(rule: FormatSection) -> dict[str, JsonValue] | None:
+    """An answer for a frame that a format accepts, whatever the frame shows; None: none is known."""
+    match rule:
+        case FrameTableFormat():
+            return {name: _first_label(column) for name, column in rule.columns.items()}
+        case FrameScoresFormat():
+            lowest = rule.range[0]
+            return {scores_key(rule): [int(lowest) if rule.whole else lowest] * rule.classes}
+    return None
+
+
+def _first_label(column: ColumnRule) -> int | str:
+    legal = next(number for number in column.ids if number not in column.reference_only)
+    return column.names[legal] if column.names else legal
+
+
 def check_streamed(
     name: str, rule: FormatSection, inputs: Mapping[str, InputRule], *, inputs_from: tuple[str, ...], stream: Stream
 ) -> None:

@@ -140,6 +140,7 @@ def confined_read(
     *,
     due: Due,
     role: Role,
+    sound: bool = False,
 ) -> Reading:
     """Look at every image of a folder, in children that can do nothing else.
 
@@ -149,6 +150,7 @@ def confined_read(
         path: The folder; of its files those count that the format names, one a frame.
         due: The case.
         role: A prediction may lack images where challenge.yaml states what they count as.
+        sound: They were looked at before: each is looked at again only when it is read.
 
     Returns:
         The images, to be read one after the other; or the problems, in the order of the frames. Where a reader stops,
@@ -165,7 +167,7 @@ def confined_read(
         )
     fill = None if role is Role.REFERENCE or rule.missing_frames == "refuse" else rule.missing_frames
     folder = _Folder(confine, image_rule(rule), path, names_of(rule, due), fill=fill)
-    problems = folder.check()
+    problems = folder.find_missing() if sound else folder.check()
     if problems.count:
         return Reading(prediction=None, problems=tuple(problems.kept), problem_count=problems.count)
     notes: tuple[str, ...] = ()
@@ -194,8 +196,8 @@ class _Folder:
         self.missing: frozenset[int] = frozenset()
         self._images = max(1, min(MOST_IMAGES, _MOST_LABELS // (rule.width * rule.height)))
 
-    def check(self) -> ProblemList:
-        """Look at every image; what is wrong, in the order of the frames."""
+    def find_missing(self) -> ProblemList:
+        """Say which frames have no image, where that is allowed; a problem where none has."""
         problems = ProblemList()
         if self._fill is not None:
             self.missing = frozenset(
@@ -203,6 +205,11 @@ class _Folder:
             )
             if len(self.missing) == len(self._frames):
                 problems.add(Fault.NO_IMAGES.format(frames=len(self._frames)))
+        return problems
+
+    def check(self) -> ProblemList:
+        """Look at every image; what is wrong, in the order of the frames."""
+        problems = self.find_missing()
         for first, descriptors in self._batches(problems):
             found = ProblemList()
             sound = self._call("check_in_child", first, descriptors, check=_nothing, array_bytes=0, problems=found)

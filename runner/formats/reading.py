@@ -49,6 +49,19 @@ def read_output(confine: Confine, rule: FormatSection, path: Path, *, due: Due, 
     return reading
 
 
+def read_again(confine: Confine, rule: FormatSection, path: Path, *, due: Due) -> Reading:
+    """Read a prediction that was accepted.
+
+    Label images are not looked at beforehand once more: each is checked when it is read, and is a host's fault then.
+
+    Raises:
+        HostFault: No child could be started.
+    """
+    if isinstance(rule, LabelImagesFormat):
+        return label_images.confined_read(confine, rule, path, due=due, role=Role.PREDICTION, sound=True)
+    return read_output(confine, rule, path, due=due, role=Role.PREDICTION)
+
+
 def beside(rule: FormatSection, reading: Reading, *, stray: int) -> Reading:
     """A reading, refused where files and folders that are not due stand beside what was read and may not.
 

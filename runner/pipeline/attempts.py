@@ -116,6 +116,7 @@ def job_on(context: Context, entry: Entry, views: Sequence[CaseView], *, repeat:
         budget=budget_for(
             challenge.limits, context.settings.ceiling, context.host.size,
             media_seconds=sum(case.media_seconds for case in media), policy=context.bench.policy,
+            stream=entry.shared.stream,
         ),
         policy=context.bench.policy, repeat=repeat, below=below,
     )  # fmt: skip

@@ -14,8 +14,7 @@ from runner.causality.verdict import CausalityOutcome, CausalityVerdict
 from runner.challenge import AnswersCompared, CausalityMethod, CausalityRule, Challenge, LeakPolicy
 from runner.dataset import Case
 from runner.errors import HostFault, UsageError
-from runner.formats.contract import Role
-from runner.formats.reading import read_output, read_reference
+from runner.formats.reading import read_again, read_reference
 from runner.gpu.pool import GpuHost
 from runner.images import PinnedImage, RefusedImage, SourceKind
 from runner.judge import CaseOutcome
@@ -390,7 +389,7 @@ def _case_score(context: Context, outcome: CaseOutcome) -> CaseScore:
     rule = task.reference_format or task.format
     reference = read_reference(context.confine, rule, case.references[outcome.task], due=due)
     path = kept_prediction(context.run, outcome, task.format)
-    reading = read_output(context.confine, task.format, path, due=due, role=Role.PREDICTION)
+    reading = read_again(context.confine, task.format, path, due=due)
     assert reading.prediction is not None
     return score_case(
         context.confine, context.loaded, outcome.task, reference, reading.prediction, frames=len(case.frames)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.catalog import LoadedChallenge
-from runner.challenge import FormatSection, InputKind
+from runner.challenge import Challenge, FormatSection, InputKind
 from runner.confine import Confine
 from runner.dataset import Case, Input, case_names, references_of, survey, table_rows
 from runner.errors import UsageError
 from runner.formats.reading import read_reference
 from runner.pipeline.attempts import due_of
+from runner.video import video_length
 
 Advance = Callable[[int, int, str], None]
 """Is told how many cases are done, of how many, and which is next."""
@@ -99,7 +100,7 @@ def _case(loaded: LoadedChallenge, case: Case, surveyed: tuple[str, ...], confin
         case=case.name,
         frames=len(case.frames) if timed else None,
         media_seconds=case.media_seconds if timed else None,
-        inputs=(*(text for text in surveyed if text not in missing), *_lengths(case, loaded.challenge.cases.timed)),
+        inputs=(*(text for text in surveyed if text not in missing), *_lengths(case, loaded.challenge)),
         references=references,
     )
 
@@ -118,9 +119,11 @@ def _no_reference(case: Case, path: Path) -> str:
     return f"case {case.name!r} has no reference {path}"
 
 
-def _lengths(case: Case, timed: str) -> list[str]:
+def _lengths(case: Case, challenge: Challenge) -> list[str]:
     """Inputs that are not as long as the case."""
-    lengths = {one.name: _length(one) for one in case.inputs if one.name != timed and one.path.exists()}
+    timed, streamed = challenge.cases.timed, challenge.invocation.stream is not None
+    others = [one for one in case.inputs if one.name != timed and one.path.exists()]
+    lengths = {one.name: _length(one, streamed=streamed) for one in others}
     return [
         f"case {case.name!r} has {length} frames in {name}, and {len(case.frames)} in {timed}"
         for name, length in lengths.items()
@@ -128,13 +131,15 @@ def _lengths(case: Case, timed: str) -> list[str]:
     ]
 
 
-def _length(one: Input) -> int | None:
-    """Frames of an input that has one entry a frame; a video may have a rate of its own."""
+def _length(one: Input, *, streamed: bool) -> int | None:
+    """Frames of an input that has one entry a frame; a video may have a rate of its own, unless it is streamed."""
     match one.kind:
         case InputKind.FRAMES:
             return len(one.frames)
         case InputKind.TABLE:
             return table_rows(one.path, header=one.header)
+        case InputKind.VIDEO if streamed:
+            return video_length(one.path)
         case _:
             return None
 

@@ -11,8 +11,8 @@ from runner.challenge.challenge import ConsequenceScope
 from runner.confine import Confine
 from runner.dataset import Case
 from runner.errors import ConfigError, UsageError
-from runner.formats.contract import Prediction, Role
-from runner.formats.reading import read_output, read_reference
+from runner.formats.contract import Prediction
+from runner.formats.reading import read_again, read_reference
 from runner.judge import CaseOutcome
 from runner.pipeline.attempts import due_of, kept_prediction
 from runner.pipeline.container_scores import scores_on_disk
@@ -200,7 +200,7 @@ class _Scoring:
             return self.given[outcome.submission, self.task_name][outcome.case]
         case, rule = self.cases[outcome.case], self.task.format
         path = kept_prediction(self.run, outcome, rule)
-        reading = read_output(self.confine, rule, path, due=due_of(case), role=Role.PREDICTION)
+        reading = read_again(self.confine, rule, path, due=due_of(case))
         if reading.prediction is None:
             raise UsageError(
                 f"a prediction that was accepted cannot be read any more: {reading.problems[0].what}",

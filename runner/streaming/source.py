@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from runner.challenge import InputKind
-from runner.dataset import Case, Input
+from runner.dataset import Case, Input, table_rows
 from runner.errors import UsageError
 from runner.streaming.frame import FrameInput, ImageBytes, ImageFile, StreamedFrame, TableRow
-from runner.video import every_frame
+from runner.video import every_frame, video_length
 
 _PACKED = 1
 """How hard PNG files are packed: the least, since a container waits for them."""
@@ -30,24 +30,42 @@ def frames_of(case: Case, names: Sequence[str], *, fps: float) -> Iterator[Strea
         fps: Frames a second of its camera.
 
     Raises:
-        UsageError: An input cannot be read, or has fewer frames than the case.
+        UsageError: An input cannot be read, or is not as long as the case.
         OSError: A file cannot be read.
     """
     shown = streamed_inputs(case, names)
+    for one in shown:
+        _require_length(case, one, _length(one))
     readers = {one.name: _frames_of_input(one) for one in shown}
     for index in range(len(case.frames)):
         found: dict[str, FrameInput] = {}
         for one in shown:
             frame = next(readers[one.name], None)
             if frame is None:
-                raise UsageError(
-                    f"case {case.name!r}: its input {one.name} has {index} frames where the case has "
-                    f"{len(case.frames)}",
-                    where=str(one.path),
-                    remedy="mend the data; see: proctor data check",
-                )
+                _require_length(case, one, index)
+                raise AssertionError("unreachable: it is shorter")
             found[one.name] = frame
         yield StreamedFrame(index=index, time=index / fps, inputs=found)
+
+
+def _require_length(case: Case, given: Input, frames: int) -> None:
+    """Each input has a frame for each of the case; which would be whose, else?"""
+    if frames != len(case.frames):
+        raise UsageError(
+            f"case {case.name!r}: its input {given.name} has {frames} frames where the case has {len(case.frames)}",
+            where=str(given.path),
+            remedy="mend the data; see: proctor data check",
+        )
+
+
+def _length(given: Input) -> int:
+    match given.kind:
+        case InputKind.FRAMES:
+            return len(given.frames)
+        case InputKind.TABLE:
+            return table_rows(given.path, header=given.header)
+        case _:
+            return video_length(given.path)
 
 
 def _frames_of_input(given: Input) -> Iterator[FrameInput]:

@@ -5,6 +5,7 @@ import functools
 import json
 import math
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,9 @@ from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason, StartR
 from runner.judge import judge_run
 from runner.lease import Leases
 from runner.ownership import LABEL_OWNER, Owner
-from runner.streaming.conductor import StreamOutcome
+from runner.streaming.conductor import StreamOutcome, conduct
+from runner.streaming.frame import StreamedFrame
+from runner.streaming.source import frames_of
 from runner.workspace import Workspace
 
 SCORES = FrameScoresFormat.model_validate(
@@ -380,6 +383,50 @@ def test_a_stream_that_outlives_its_container_is_the_hosts(host: Host, monkeypat
         host.run(ends)
     held.set()
     next(thread for thread in threading.enumerate() if thread.name == "stream").join()
+
+
+def test_an_engine_that_goes_down_in_the_middle_is_the_hosts(host: Host) -> None:
+    def falls(index: int) -> bytes:
+        if index == 2:
+            host.engine.restart()
+        return answer(index)
+
+    with pytest.raises(HostFault, match="the container ended with 143 and the engine does not answer"):
+        host.run(lambda box: client(box, falls))
+
+
+def test_a_container_that_ends_while_we_make_a_frame_has_left(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stream waits for a frame then, and meets nothing of what the container says."""
+    stopped = threading.Event()
+
+    def slow(*given: Any, **more: Any) -> Iterator[StreamedFrame]:
+        for frame in frames_of(*given, **more):
+            if frame.index == 1:
+                stopped.wait(60)
+                time.sleep(1.0)  # longer than anybody naps before he sees that he is to stop
+            yield frame
+
+    def leaves(box: FakeBox) -> Talk:
+        yield b""
+        yield HELLO
+        yield answer(0)
+        return 0
+
+    def conducted(*given: Any, stop: threading.Event, **more: Any) -> StreamOutcome:
+        def pass_on() -> None:
+            stop.wait(60)
+            stopped.set()
+
+        threading.Thread(target=pass_on, daemon=True).start()
+        return conduct(*given, stop=stop, **more)
+
+    monkeypatch.setattr(conducting, "frames_of", slow)
+    monkeypatch.setattr(conducting, "conduct", conducted)
+    monkeypatch.setattr(conducting, "_PATIENCE", 4.0)
+    result = host.run(leaves)
+    assert result.stream is not None
+    assert result.stream.breach == "exited"
+    assert host.verdict(result).startswith("crashed: the program ended with exit code 0 before the case was over")
 
 
 def test_a_user_who_stops_us_is_obeyed(host: Host) -> None:

@@ -8,13 +8,14 @@ import pytest
 from pydantic import TypeAdapter
 
 from runner.budget import Budget
-from runner.challenge import Challenge, InvocationMode, Pacing, Stream
+from runner.challenge import Challenge, InvocationMode, Limits, Pacing, Stream
 from runner.dataset import frames_case
 from runner.engine import ImageFacts
 from runner.job import Job, Streaming
-from runner.plan import Shown, plan_job, shared_runs, streamed
+from runner.plan import HostSize, Shown, budget_for, plan_job, shared_runs, streamed
 from runner.policy import STRICT
 from runner.sandbox import Seat, container_spec
+from runner.settings import Ceiling
 from runner.submissions import Profile
 from tests.unit.conftest import CHALLENGE
 
@@ -122,22 +123,19 @@ def test_the_digest_changes_with_the_stream_and_what_its_answers_are_made_into(
     assert plan(**changes).digest != plan().digest
 
 
-@pytest.mark.parametrize(("run_time", "expected"), [(60.0, 60.0), (1.0, 4.5)])
+@pytest.mark.parametrize(
+    ("run_time", "ceiling", "expected"), [(60.0, None, 60.0), (1.0, None, 4.5), (1.0, 4.0, 4.0), (60.0, 4.0, 4.0)]
+)
 def test_at_the_cameras_pace_a_case_has_the_time_it_is_long(
-    make_challenge: Callable[..., Challenge],
-    make_budget: Callable[..., Budget],
-    run_time: float,
-    expected: float,
+    run_time: float, ceiling: float | None, expected: float
 ) -> None:
-    """Three frames at two a second, and the three seconds that the last answer may take."""
-    stream = {**STREAM, "pacing": Pacing.REALTIME, "before_first": {"step": 0}}
-    for pacing, due in ((stream, expected), (STREAM, run_time)):
-        challenge = make_challenge(invocation={**BATCH, "stream": pacing})
-        job = plan_job(
-            submission="t", shared=shared_runs(challenge, ("steps",), profile=Profile.STREAM)[0], challenge=challenge,
-            shown=(Shown(case=CASE, inputs="h"),), image_id="i", budget=make_budget(run_time=run_time),
-        )  # fmt: skip
-        assert job.budget.run_time == due
+    """Three frames at two a second, and the three seconds that the last answer may take; the host's ceiling holds."""
+    limits = Limits.model_validate({**CHALLENGE["limits"], "run_time": {"fixed": run_time}})
+    realtime = Stream(answer=3.0, pacing=Pacing.REALTIME, before_first={"step": 0})
+    host, most = HostSize(cpus=8, memory=1 << 40), Ceiling(run_time=ceiling)
+    for stream, due in ((realtime, expected), (Stream(), min(run_time, ceiling or run_time)), (None, None)):
+        found = budget_for(limits, most, host, media_seconds=CASE.media_seconds, stream=stream)
+        assert found.run_time == (min(run_time, ceiling or run_time) if due is None else due)
 
 
 def test_tasks_that_share_a_run_share_a_stream(make_challenge: Callable[..., Challenge]) -> None:

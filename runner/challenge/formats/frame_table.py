@@ -86,7 +86,8 @@ class FrameTableFormat(FormatSection):
         unknown_label: ``refuse`` what is no label, or the label that it counts as, by column. That is a whole number,
             or a name in a column of names; what cannot be read, and a label that is written otherwise, are refused.
 
-    The last three are for predictions whose frames are known; a reference is held to ``refuse``.
+    The last three are for predictions; a reference is held to ``refuse``. Where nobody knows a case's number of frames,
+    none is missing or too many, so that a table with a gap, or with a row of no frame, is refused.
     """
 
     kind: Literal["frame_table"]

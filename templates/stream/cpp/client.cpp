@@ -234,8 +234,7 @@ void start() {}  // load weights: once, before the first frame
 void reset(const std::string& name) { std::cout << "case " << name << std::endl; }  // forget all: a case begins
 
 std::string predict(const Frame& frame) {  // the answer, as a JSON object
-    (void)frame.image();
-    return R"(@@ANSWER@@)";
+    return "{\"bytes\":" + std::to_string(frame.image().size()) + "}";  // what the challenge asks for goes here
 }
 
 int main() {

@@ -8,6 +8,7 @@ import pytest
 from runner.causality import CausalityOutcome, CausalityVerdict, Standing, TriedCut
 from runner.challenge import CausalityMethod, CausalityRule, LeakPolicy
 from runner.cli import causality
+from runner.errors import UsageError
 from runner.pipeline.causality import CausalityPlan, CausalityReport
 from runner.pipeline.looking_ahead import CausalityFinding, CausalityRecord
 from runner.pipeline.pace import Pace
@@ -84,3 +85,11 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     refused = replace(REPORT, plan=None, refusal=Verdict(word=VerdictWord.BAD_IMAGE, sentence="no"), records={})
     value = json.loads(shown(refused, capsys, as_json=True))
     assert (value["plan"], value["refusal"]) == (None, {"verdict": "bad-image", "sentence": "no"})
+
+
+def test_how_many_cases() -> None:
+    assert [causality._cases(text) for text in (None, "all", "3")] == [None, "all", 3]
+    for text in ("few", "-1", "1.5", ""):
+        with pytest.raises(UsageError) as caught:
+            causality._cases(text)
+        assert caught.value.what == f"--cases {text!r} is neither a number nor 'all'"

