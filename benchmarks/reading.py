@@ -81,7 +81,7 @@ def measure(runs: int, folder: Path) -> Iterator[Row]:
             (
                 "frame table, 108,000 rows, 4 columns of names",
                 108_000,
-                dict.fromkeys(("phase", "step", "left", "right"), {"names": list(VERBS)}),
+                {name: {"names": list(VERBS)} for name in ("phase", "step", "left", "right")},
             ),
         ):
             rule, path = _table(folder, frames, dict(columns))
