@@ -119,6 +119,11 @@ class RunFolder:
         return self.root / "scores.csv"
 
     @property
+    def latency(self) -> Path:
+        """How fast streamed cases were answered; there only where some were."""
+        return self.root / "latency.csv"
+
+    @property
     def leaderboard_csv(self) -> Path:
         """The leaderboard, for spreadsheets."""
         return self.root / "leaderboard.csv"

@@ -15,7 +15,7 @@ def init(
     challenge: Challenge,
     folder: Annotated[Path, typer.Argument(help="A new folder.", metavar="DIR")],
     profile: Annotated[
-        str, typer.Option(help="stream: a container that is given its frames one by one.", metavar="PROFILE")
+        str, typer.Option(help="stream: a container that is given its frames one by one.", metavar="default|stream")
     ] = "default",
 ) -> None:
     """Write a submission to start from: it builds and passes at once.
@@ -89,7 +89,7 @@ def _answers(challenge: "ChallengeRules") -> str:
             raise UsageError(
                 f"there is no template yet that streams answers for {named} of {challenge.name}", remedy=remedy
             )
-    return json.dumps(answers, indent=2)
+    return "{\n" + ",\n".join(f"  {json.dumps(name)}: {json.dumps(answer)}" for name, answer in answers.items()) + "\n}"
 
 
 def _values(rows: list[tuple[str, str]], title: str) -> dict[str, str]:

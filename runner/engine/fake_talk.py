@@ -24,9 +24,7 @@ class FakeAttached(Generic[Outcome]):
         self._told = 0
         self._closed = False
 
-    def begin(
-        self, talk: Generator[bytes, bytes, Outcome], log: bytearray, over: Callable[[Outcome], None]
-    ) -> None:
+    def begin(self, talk: Generator[bytes, bytes, Outcome], log: bytearray, over: Callable[[Outcome], None]) -> None:
         """Start the program; ``log`` is where it prints beside its output, ``over`` is told what it returns."""
         self._talk, self._log, self._over = talk, log, over
         self._step(None)

@@ -20,7 +20,7 @@ from runner.pipeline.handed_in import Reception
 from runner.pipeline.host import HostFacts, open_bench
 from runner.pipeline.looking_ahead import check_entry, is_checked, pass_by_construction, relative_cost
 from runner.pipeline.pinning import image_room, pinned_entries
-from runner.pipeline.publish import write_leaderboard, write_scores
+from runner.pipeline.publish import write_latency, write_leaderboard, write_scores
 from runner.pipeline.record import (
     EvaluateRequest,
     RunRecord,
@@ -145,6 +145,7 @@ def finish(
     standings = work_out(run, record, loaded, cases, confine)
     write_scores(run, standings)
     write_leaderboard(run, record, standings)
+    write_latency(run, standings)
     write_report(run, record, standings, loaded=loaded, cases=cases, confine=confine)
     return Finished(run=run, record=record, standings=standings)
 

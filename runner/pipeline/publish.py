@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
+from runner.pipeline.looking_ahead import BY_CONSTRUCTION
 from runner.pipeline.record import RunRecord
 from runner.pipeline.standings import Board, Row, Standings
+from runner.pipeline.streams import streams_of
 from runner.safe_text import for_csv, for_json
 from runner.store import RunFolder, write_whole
 
@@ -82,10 +84,12 @@ def _leaderboard(standings: Standings) -> Iterable[Sequence[str]]:
 
 def row_value(row: Row) -> dict[str, JsonValue]:
     """A row of a leaderboard for programs."""
-    causality = [
+    causality: list[JsonValue] = [
         {"case": f.case, "outcome": f.verdict.outcome.value, "sentence": f.verdict.sentence, "pending": f.pending}
         for f in (row.causality.findings if row.causality else ())
     ]
+    if row.causality and row.causality.by_construction:
+        causality.append({"case": None, "outcome": "passed", "sentence": BY_CONSTRUCTION, "pending": False})
     cases: list[JsonValue] = [
         {
             "case": case.outcome.case,
@@ -106,7 +110,7 @@ def row_value(row: Row) -> dict[str, JsonValue]:
         "resubmitted": row.resubmitted,
         "not_ranked_because": row.reason,
         "values": dict(row.values),
-        "causality": [dict(entry) for entry in causality],
+        "causality": causality,
         "cases": cases,
     }
 
@@ -149,3 +153,32 @@ def write_leaderboard(run: RunFolder, record: RunRecord, standings: Standings) -
     write_whole(run.leaderboard_csv, _csv(_leaderboard(standings)))
     text = for_json(standings_value(record, standings), indent=1)
     write_whole(run.leaderboard_json, text.encode() + b"\n")
+
+
+_LATENCY = ("start_up", "first_frame", "mean", "p50", "p95", "p99", "longest", "period")
+
+
+def write_latency(run: RunFolder, standings: Standings) -> None:
+    """Write ``latency.csv``, a row a streamed case with times in seconds; none where nothing was streamed."""
+    rows = []
+    seen: set[tuple[str, str, str]] = set()
+    for board in standings.boards:
+        for row in board.rows:
+            found = streams_of(run, (case.outcome for case in row.cases))
+            for (task, case), facts in found.items():
+                key = (row.submission.submission, task, case)
+                if key not in seen:
+                    seen.add(key)
+                    times = [getattr(facts, name) for name in _LATENCY]
+                    rows.append(
+                        (
+                            *key, *("" if one is None else f"{one:.6f}" for one in times), str(facts.released),
+                            str(facts.answered), str(facts.missed), str(facts.over_period),
+                            "yes" if facts.online_compatible else "no",
+                        )
+                    )  # fmt: skip
+    if not rows:
+        run.latency.unlink(missing_ok=True)
+        return
+    header = ("submission", "task", "case", *_LATENCY, "released", "answered", "missed", "over_period", "online")
+    write_whole(run.latency, _csv([header, *rows]))

@@ -4,9 +4,16 @@ from collections.abc import Mapping
 from itertools import zip_longest
 
 from runner.catalog import LoadedChallenge
-from runner.causality.findings import Standing
-from runner.causality.verdict import CausalityOutcome
-from runner.challenge import Challenge, FrameTableFormat, MissingCase, RankingRule, Task
+from runner.challenge import (
+    AnswersCompared,
+    CausalityMethod,
+    CausalityRule,
+    Challenge,
+    FrameTableFormat,
+    MissingCase,
+    Pacing,
+    RankingRule,
+)
 from runner.confine import Confine
 from runner.dataset import Case
 from runner.formats.contract import FrameTable, Prediction, Problem, Role
@@ -16,8 +23,8 @@ from runner.images import PinnedImage
 from runner.job import JobResult
 from runner.judge import CaseOutcome, problem_words
 from runner.pipeline.attempts import due_of, kept_prediction
+from runner.pipeline.evidence import causality_sections, labels_of, latency_sections
 from runner.pipeline.host import HostFacts
-from runner.pipeline.looking_ahead import CausalityFinding
 from runner.pipeline.publish import team_of
 from runner.pipeline.record import RunRecord
 from runner.pipeline.standings import Board, Row, ScoredCase, Standings
@@ -27,14 +34,9 @@ from runner.report import segments_of
 from runner.report.html import render
 from runner.report.view import (
     CaseRow,
-    CausalityPicture,
-    CausalitySection,
     Chip,
-    CutMark,
-    CutState,
     Fact,
     HintLine,
-    Label,
     Leaderboard,
     PendingCase,
     ProblemLine,
@@ -50,16 +52,6 @@ from runner.store import RunFolder, read_value, write_whole
 from runner.verdict import Verdict
 
 _BANNER = "contains hidden references, do not publish"
-_OUTCOME_TONES = {
-    CausalityOutcome.PASSED: Tone.GOOD,
-    CausalityOutcome.LEAKING: Tone.BAD,
-    CausalityOutcome.NOT_RUN: Tone.NEUTRAL,
-}
-_CUT_STATES = {
-    Standing.CLEAN: CutState.CLEAN,
-    Standing.LEAKING: CutState.CHANGED,
-    Standing.LENGTH_DEPENDENT: CutState.CHANGED,
-}
 _MISSING_WORDS = {
     MissingCase.WORST: "A case without a valid prediction counts as the worst value of each metric.",
     MissingCase.CHANCE: "A case without a valid prediction counts as the chance value of each metric.",
@@ -211,12 +203,22 @@ class _Layout:
             facts=tuple(facts),
             tasks=tuple(self._task(board, row) for board, row in entries if row.cases),
             causality=tuple(
-                self._causality(board, row, finding)
+                section
                 for board, row in entries
                 if row.causality
-                for finding in row.causality.findings
+                for section in causality_sections(
+                    row.causality, self._challenge.tasks[board.task], fps=self._challenge.cases.fps or 1.0
+                )
+            ),
+            latency=latency_sections(
+                self._run, [case.outcome for _, row in entries for case in row.cases], realtime=self._realtime
             ),
         )
+
+    @property
+    def _realtime(self) -> bool:
+        stream = self._challenge.invocation.stream
+        return stream is not None and stream.pacing is Pacing.REALTIME
 
     def _task(self, board: Board, row: Row) -> TaskSection:
         task = self._challenge.tasks[board.task]
@@ -283,64 +285,12 @@ class _Layout:
                 title=name,
                 frames=prediction.frames,
                 fps=self._challenge.cases.fps or 1.0,
-                labels=_labels(self._challenge.tasks[task], name),
+                labels=labels_of(self._challenge.tasks[task], name),
                 reference=segments_of(truth[name]) if name in truth else None,
                 prediction=segments_of(labels),
             )
             for name, labels in prediction.columns.items()
         )
-
-    def _causality(self, board: Board, row: Row, finding: CausalityFinding) -> CausalitySection:
-        verdict = finding.verdict
-        facts = [
-            Fact(
-                name="cuts",
-                value=f"{verdict.cuts_tested} of {verdict.cuts_possible} possible, "
-                f"{verdict.random_cuts} drawn at random",
-            ),
-            Fact(name="noise", value=f"{verdict.noise:.2%} of frames differ between two runs of the whole sequence"),
-        ]
-        if verdict.bound is not None:
-            facts.append(Fact(name="at 95 %", value=f"at most {verdict.bound:.1%} of the cut points can leak"))
-        outcome = next(case.outcome for case in row.cases if case.outcome.case == finding.case)
-        prediction, _, _ = self._prediction(board.task, outcome)
-        return CausalitySection(
-            case=finding.case,
-            outcome=Chip(word=verdict.outcome.value, tone=_OUTCOME_TONES.get(verdict.outcome, Tone.WARNING)),
-            text=verdict.detail,
-            facts=tuple(facts),
-            pictures=self._pictures(board.task, finding, prediction) if isinstance(prediction, FrameTable) else (),
-        )
-
-    def _pictures(self, task: str, finding: CausalityFinding, table: FrameTable) -> tuple[CausalityPicture, ...]:
-        leak = finding.verdict.first_leak
-        marks = tuple(
-            CutMark(frames=cut.frames, random=cut.random, state=_CUT_STATES.get(cut.standing, CutState.UNDECIDED))
-            for cut in finding.verdict.cuts
-        )
-        shown = [leak.column] if leak else list(table.columns)
-        return tuple(
-            CausalityPicture(
-                full=Ribbon(
-                    title=name,
-                    frames=table.frames,
-                    fps=self._challenge.cases.fps or 1.0,
-                    labels=_labels(self._challenge.tasks[task], name),
-                    reference=None,
-                    prediction=segments_of(table.columns[name]),
-                ),
-                cuts=marks,
-                leak_frame=leak.frame if leak else None,
-            )
-            for name in shown
-        )
-
-
-def _labels(task: Task, column: str) -> tuple[Label, ...]:
-    assert isinstance(task.format, FrameTableFormat)
-    rule = task.format.columns[column]
-    numbers = dict.fromkeys((*rule.ids, *rule.reference_only))
-    return tuple(Label(number=number, name=rule.names[number] if rule.names else str(number)) for number in numbers)
 
 
 def _problem_line(problem: Problem) -> ProblemLine:
@@ -408,11 +358,31 @@ def _assumptions(challenge: Challenge) -> tuple[str, ...]:
     checked = challenge.causality
     if checked.method != "off":
         sentences.append(
-            f"Causality was checked on {checked.on} case(s) with at most {checked.cuts} cuts, confirmed by repetition "
-            f"and by an altered future of the same length; a leak means: {checked.on_leak.value}; "
-            f"a dependence on length: {checked.length_dependence.value}."
+            f"Causality was checked on {_cases(checked)}{_cuts(checked)}. A change was confirmed by repetition, and by "
+            f"an altered future of the same length where another case could lend frames. A leak means: "
+            f"{checked.on_leak.value}; a dependence on length: {checked.length_dependence.value}. "
+            "A method that was given its frames one by one is causal by construction and was not cut."
         )
     sentences.append("A submission without any accepted case is not ranked.")
     which = "Every submission of a team is ranked" if rule.counts == "all" else "Of a team, the last submission counts"
     sentences.append(f"{which}; a star marks one that was handed in again.")
     return tuple(sentences)
+
+
+def _cases(rule: CausalityRule) -> str:
+    cases = "all cases" if rule.on == "all" else f"{rule.on} case{'s' if rule.on != 1 else ''}"
+    return f"{cases}, drawn at random" if rule.on != "all" else cases
+
+
+def _cuts(rule: CausalityRule) -> str:
+    clip = f" of the first {rule.clip} frames" if rule.clip else ""
+    match rule.method:
+        case CausalityMethod.EXHAUSTIVE:
+            compared = "the last answer" if rule.rule is AnswersCompared.LAST else "every answer"
+            return f", by every prefix{clip}, {compared} of each compared with that for the whole"
+        case CausalityMethod.CUT_RUN:
+            return ", each cut once at a place of its own"
+        case CausalityMethod.ALTERED_FUTURE:
+            return f", with at most {rule.cuts} places{clip} from which on another case's frames were shown"
+        case _:
+            return f", with at most {rule.cuts} cuts{clip}"

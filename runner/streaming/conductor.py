@@ -6,7 +6,7 @@ reading does not stop the camera: while bytes for it are pending, frames that fa
 a frame of which the host is late is not taken from the container's time: what follows is put off with it.
 
 Whatever waits here wakes up often enough to see that it shall stop, or that the time of the case is over. The time that
-a container waits for a frame of ours, to be decoded or copied, is no time of the case.
+a container waits for us, for a frame to be decoded or copied or its answer to be kept, is no time of the case.
 """
 
 import functools
@@ -278,7 +278,9 @@ class _Conductor:
         self._answered_at = heard.at
         self._timings.answer(index, heard.at)
         if not self._timings.missed(index):
+            asked = self._clock.now()
             self._keep(index, heard.event.answer)
+            self._ours += self._clock.now() - asked
         self._placing.remove_to(index)
 
     def _listen(self, until: float) -> None:

@@ -292,6 +292,13 @@ def test_check_of_a_task_that_is_none() -> None:
     _told(ran, 2, "there is no task 'stpes' in pitvis2023", "steps, instruments, both")
 
 
+def test_init_of_a_stream_that_no_template_answers(tmp_path: Path) -> None:
+    asked = ("init", "robseg2018", tmp_path / "mine", "--profile", "stream")
+    _told(proctor(*asked), 2, "no template yet that streams answers for scenes", "proctor challenge show robseg2018")
+    _told(proctor(*asked[:3], "--profile", "streem"), 2, "'streem' is not known", "default, stream")
+    assert not (tmp_path / "mine").exists()
+
+
 @pytest.mark.parametrize("name", ["petraw2021", "cholectriplet2021", "robseg2018"])
 def test_init_of_a_challenge_without_a_template(name: str, tmp_path: Path) -> None:
     _told(proctor("init", name, tmp_path / "mine"), 2, "there is no template yet", f"proctor challenge show {name}")

@@ -50,8 +50,9 @@ def test_nothing_of_the_users_is_touched(toy: Path, tmp_path: Path) -> None:
         write_template("toy", tmp_path / "file" / "below", values=VALUES)
 
 
-def test_the_template_that_ships_has_no_token_left_over(tmp_path: Path) -> None:
-    written = write_template("batch", tmp_path / "m", values=VALUES)
-    assert {path.name for path in written} >= {"Dockerfile", "predict.py", "README.md", "requirements.txt"}
+@pytest.mark.parametrize(("kind", "own"), [("batch", "requirements.txt"), ("stream", "proctor_stream.py")])
+def test_a_template_that_ships_has_no_token_left_over(kind: str, own: str, tmp_path: Path) -> None:
+    written = write_template(kind, tmp_path / "m", values={**VALUES, "answers": "{}"})
+    assert {path.name for path in written} >= {"Dockerfile", "predict.py", "README.md", own}
     assert not [path.name for path in written if "@@" in path.read_text(encoding="utf-8")]
     assert "`toy`" in (tmp_path / "m" / "README.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.catalog import LoadedChallenge, load_challenge
+from runner.catalog import LoadedChallenge, find_challenge, load_challenge
 from runner.challenge import Challenge
 from runner.confine import Confine
 from runner.errors import UsageError
@@ -118,6 +118,21 @@ def test_inputs_of_unequal_length_are_named(toy: LoadedChallenge, confine: Confi
         "case '01' has 9 frames in arms, and 8 in left",
         "case '02' has 7 frames in right, and 8 in left",
     )
+
+
+def test_a_video_must_be_as_long_as_the_case_where_frames_are_streamed(tmp_path: Path, confine: Confine) -> None:
+    petraw = load_challenge(find_challenge("petraw2021"))
+    data = tmp_path / "data"
+    shutil.copytree(petraw.folder / "sample", data)
+    shutil.copy(data / "videos" / "002.mp4", data / "videos" / "001.mp4")
+    invocation = petraw.challenge.invocation.model_dump(by_alias=True)
+    for stream, problems in (
+        ({}, ("case '001' has 91 frames in video, and 113 in kinematics",)),
+        (None, ()),
+    ):
+        loaded = changed(petraw, invocation={**invocation, "stream": stream})
+        found = check_data(loaded, data, confine=confine, advance=lambda *_: None)
+        assert found.problems == problems
 
 
 def test_a_reference_of_no_case_is_noted(toy: LoadedChallenge, confine: Confine) -> None:

@@ -19,7 +19,7 @@ from runner.engine.fake import FAKE_FACTS, FakeBox, FakeEngine, FakeExit
 from runner.errors import HostFault, UsageError
 from runner.execute import Bench
 from runner.images import PinnedImage, SourceKind
-from runner.job import Cut, CutKind
+from runner.job import Cut, CutKind, Job
 from runner.judge import CaseOutcome
 from runner.lease import Leases
 from runner.ownership import Owner
@@ -537,3 +537,53 @@ def test_a_host_that_fails_leaves_a_case_pending(
     said = [event.sentence for event in stage.events if isinstance(event, CausalityEnded)]
     assert said[0] == "pending, the host failed: the disk is full"
     assert record.findings[1].verdict.outcome is CausalityOutcome.PASSED
+
+
+def test_a_cut_that_nearly_keeps_its_time_is_run_again_alone(stage: Stage, challenge: Callable[..., Challenge]) -> None:
+    stage.case("A", sequence(0, 20))
+    slow: set[int] = set()
+
+    def program(box: FakeBox) -> FakeExit:
+        frames = len(frames_of(box.path(box.arguments[0])))
+        frame_wise(causal)(box)
+        if frames < 20 and frames not in slow:
+            slow.add(frames)
+            return FakeExit(seconds=61.0)  # of 60
+        return FakeExit(seconds=30.0)
+
+    record = stage.check(stage.context(challenge()), program)["steps"]
+    (finding,) = record.findings
+    assert (finding.verdict.outcome, finding.verdict.cuts_tested) == (CausalityOutcome.PASSED, 4)
+    folder = stage.folder / "run/submissions/ours/steps" / slug_of("A")
+    assert {len(list(path.glob("attempt-*"))) for path in folder.glob("cut-*")} == {2}
+
+
+def test_a_method_that_fails_on_prefixes_is_not_refused(stage: Stage, challenge: Callable[..., Challenge]) -> None:
+    stage.case("A", sequence(0, 20))
+    stage.case("B", sequence(3, 20))
+
+    def program(box: FakeBox) -> FakeExit:
+        frame_wise(causal)(box)
+        return FakeExit(code=int(len(frames_of(box.path(box.arguments[0]))) < 20), seconds=1.0)
+
+    record = stage.check(stage.context(challenge(rule={"on": 1})), program)["steps"]
+    (finding,) = record.findings
+    assert finding.verdict.outcome is CausalityOutcome.INCONCLUSIVE
+    assert "(crashed)" in finding.verdict.detail
+    assert "crashed" not in finding.verdict.sentence
+
+
+@pytest.mark.parametrize(("mode", "seconds"), [("case", 10.0), ("dataset", 20.0)])
+def test_a_cut_has_the_time_of_the_whole(
+    stage: Stage, challenge: Callable[..., Challenge], mode: str, seconds: float
+) -> None:
+    """Of its case; or, where one container has all cases, of all of them: each lasts 10 s here."""
+    stage.case("A", sequence(0, 20))
+    stage.case("B", sequence(3, 20))
+    limits = {"run_time": {"per_media": "1 s / 1 s"}, "memory": "2 GiB", "shm": "64 MiB", "cpus": 2}
+    program = all_at_once(causal) if mode == "dataset" else frame_wise(causal)
+    invocation = {"mode": mode} if mode == "dataset" else {"args": ("{input}", "{output}.csv")}
+    stage.check(stage.context(challenge(rule={"on": 1, "cuts": 2}, limits=limits, invocation=invocation)), program)
+    jobs = [read_value(path, Job) for path in (stage.folder / "run").rglob("job.json")]
+    assert {job.budget.run_time for job in jobs} == {seconds}
+    assert sum(bool(job.cuts) for job in jobs) == 2

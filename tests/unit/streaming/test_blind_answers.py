@@ -39,6 +39,7 @@ def test_an_answer_behind_another_is_early_where_its_frame_came_later(tmp_path: 
     stage = Stage(tmp_path, play)
     stage.kept = _Slow(stage, ours)
     outcome = stage.conduct(frames=2)
+    assert outcome.seconds == pytest.approx(0.1), "what we take to keep an answer is no time of the case"
     assert outcome.end is (StreamEnd.BROKE if early else StreamEnd.FINISHED)
     if early:
         assert outcome.broken is not None
