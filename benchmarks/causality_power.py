@@ -3,8 +3,7 @@
 1. Cuts until a leak is confirmed, on 200 sequences of 300 frames a method, in the order of ``method: targeted``, in a
    random order, and in that of ``method: exhaustive``. Where no cut at all changes an answer of a sequence, the method
    does not leak there, and the sequence is left out ("of" tells how many remain). Bars: for ``targeted`` a median of at
-   most 2, and 5 at the 95th percentile; none for families that change fewer than 1 % of the answers, and for those
-   beyond the issue's.
+   most 2, and 5 at the 95th percentile; none for families whose leaks are rarer than those of methods in use.
 2. 10,000 whole checks of causal methods that flip answers at random, with rates from 1 in 100,000 to 1 in 100. Bar:
    none is called leaking.
 3. What the sentence for a clean method claims: of cut points that leak in the stated share, at random places, n random

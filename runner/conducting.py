@@ -23,18 +23,24 @@ from runner.inputs import CaseView
 from runner.job import Intake, Job, KillReason, StreamFacts
 from runner.streaming.channel import AttachedChannel
 from runner.streaming.conductor import Session, StreamEnd, StreamOutcome, conduct
-from runner.streaming.protocol import Breach, Broken
+from runner.streaming.protocol import TOO_SLOW, Breach, Broken
 from runner.streaming.source import frames_of, streamed_inputs
 from runner.streaming.timing import Timings, latency
-
-_OWN_END = 2.0
-"""Seconds in which a container that left the stream may end by itself."""
 
 _NAP = 0.02
 _PATIENCE = 30.0
 """Seconds in which a stream must be over once its container is dead."""
 
-_LEFT = frozenset({Breach.EXITED, Breach.UNFINISHED_LINE, Breach.ERROR_TOLD})
+_LEFT = frozenset({Breach.EXITED, Breach.UNFINISHED_LINE})
+"""Its output came to an end. The engine's init holds it open for as long as the container lives."""
+
+_MOMENTS = {Breach.ERROR_TOLD: 2.0, **dict.fromkeys(_LEFT, 10.0)}
+"""Seconds in which a container may end by itself, or in which that must be seen."""
+
+_REMEDY = "see: proctor doctor"
+_HOSTS_SHARE = 0.5
+"""An engine that stood still for so much of a deadline may be why it was not kept."""
+
 _TEXT = 2
 """Bytes of a message for each byte that may be written: base64, names and brackets."""
 
@@ -73,6 +79,27 @@ class Conducted:
     log: bytes
     log_written: int
     timings: Timings
+
+    def require_engine(self, job: Job, *, slow: float) -> None:
+        """A container that waits for an engine which stands still keeps no deadline, by no doing of its own.
+
+        Args:
+            job: What was run.
+            slow: Seconds in which the engine kept us waiting meanwhile.
+
+        Raises:
+            HostFault: That may be why a deadline was not kept.
+        """
+        assert job.stream is not None
+        rule, facts = job.stream.rule, self.facts
+        late = facts.missed > 0 or (facts.breach != "" and Breach(facts.breach) in TOO_SLOW)
+        deadline = rule.start_up if facts.breach == Breach.LATE_HELLO else rule.answer
+        if late and slow >= deadline * _HOSTS_SHARE:
+            raise HostFault(
+                f"the engine kept us waiting for {slow:.1f} s while frames were streamed, and answers came too late: "
+                "it may have been the engine's doing",
+                remedy=_REMEDY,
+            )
 
     def keep(self, folder: Path) -> bool:
         """Write log and times to an attempt's folder; True where the log is not whole.
@@ -179,7 +206,7 @@ class Conducting:
         if self._error is not None:
             raise self._error
         if self._outcome is None:
-            raise HostFault("the stream of a container that is dead does not end", remedy="see: proctor doctor")
+            raise HostFault("the stream of a container that is dead does not end", remedy=_REMEDY)
         outcome = self._outcome
         if outcome.end is StreamEnd.FINISHED:
             self._hold(len(outcome.timings))
@@ -217,9 +244,12 @@ class Conducting:
                 return None if self._ends_before(self._clock.now() + left) else KillReason.TIME
             case StreamEnd.BROKE:
                 assert outcome.broken is not None
-                leaves = outcome.broken.breach in _LEFT
-                ended = leaves and self._ends_before(self._clock.now() + _OWN_END)
-                return None if ended else KillReason.PROTOCOL
+                seconds = _MOMENTS.get(outcome.broken.breach, 0.0)
+                if self._ends_before(self._clock.now() + seconds):
+                    return None
+                if outcome.broken.breach in _LEFT:
+                    raise HostFault("the connection to a container's standard streams broke", remedy=_REMEDY)
+                return KillReason.PROTOCOL
 
     def _ends_before(self, until: float) -> bool:
         """Wait for the container's end; whether it came in time."""

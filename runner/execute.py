@@ -324,6 +324,8 @@ def _run_container(
         ended = follow(bench.engine, bench.clock, container, _followed(job), asked=asked, over=over, stop=bench.stop)
         used = _consumption(bench, watch)
         conducted = conducting.settle() if conducting is not None else None
+        if conducted is not None:
+            conducted.require_engine(job, slow=ended.slow)
     if conducted is None:
         truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
         intake, *further = _take(job, place, names, folder / "predictions")

@@ -44,12 +44,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a started container came to its end."""
+    """How a started container came to its end; ``slow``: seconds in which the engine kept us waiting meanwhile."""
 
     exit: Exit
     killed: KillReason | None
     monotonic_seconds: float
     notes: tuple[str, ...]
+    slow: float = 0.0
 
 
 @dataclass
@@ -189,7 +190,7 @@ def _ended(ended: Exit, killed: KillReason | None, elapsed: float, gap: _Gap, bu
                 remedy="see: proctor doctor",
             )
         notes = (f"the engine kept us waiting for {gap.slow:.1f} s while the job ran",) if gap.slow else ()
-        return Ended(exit=ended, killed=killed, monotonic_seconds=elapsed, notes=notes)
+        return Ended(exit=ended, killed=killed, monotonic_seconds=elapsed, notes=notes, slow=gap.slow)
     if ended.code != 0 or late:
         raise HostFault(
             f"the engine did not answer for {gap.longest:.1f} s while the job ran, and the container ended with "

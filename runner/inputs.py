@@ -20,6 +20,14 @@ _CONSTANT_TIME = (1_000_000_000, 1_000_000_000)
 
 
 @dataclass(frozen=True, kw_only=True)
+class VideoCopy:
+    """A copy without loss of a video's first ``frames`` frames, which can be cut after each of them."""
+
+    path: Path
+    frames: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class CaseView:
     """What a job is shown of one case.
 
@@ -29,6 +37,7 @@ class CaseView:
         earlier: Predictions of earlier tasks: file or folder by its place below the input folder, with ``{case}``.
         cut: Where it ends or turns; None: nowhere.
         length: How long an altered future is, where that is less than the case.
+        copies: Copies without loss of its videos, by input, which a clip is cut from; else each clip is copied anew.
     """
 
     case: Case
@@ -36,6 +45,7 @@ class CaseView:
     earlier: Mapping[str, Path] | None = None
     cut: Cut | None = None
     length: int | None = None
+    copies: Mapping[str, VideoCopy] | None = None
 
 
 def frames_of_view(
@@ -136,6 +146,13 @@ def _lay_out_video(target: Path, given: Input, view: CaseView, donor: Input | No
     own = min(cut.frames, frames)
     if cut.kind is CutKind.PREFIX:
         video_cuts.cut(given.path, target, own)
+        return
+    copy = (view.copies or {}).get(given.name) if cut.kind is CutKind.CLIP else None
+    if copy is not None and own <= copy.frames:
+        if own == copy.frames:
+            shutil.copyfile(copy.path, target)
+        else:
+            video_cuts.cut(copy.path, target, own)
         return
     theirs = frames_of(frames, cut, length=view.length) - own
     if not theirs:

@@ -14,7 +14,7 @@ from runner.engine import Exit
 from runner.formats.contract import Problem, Reading
 from runner.job import Intake, IntakeRefusal, Job, JobResult, KillReason, StreamFacts
 from runner.quantities import show_bytes
-from runner.streaming.protocol import Breach
+from runner.streaming.protocol import TOO_SLOW, Breach
 from runner.tally import DEEPEST, Tally
 from runner.verdict import Verdict, VerdictWord
 
@@ -23,8 +23,6 @@ _CHILD_KILLED = "a child process was killed for using more than the {memory} of 
 _OUT_OF_MEMORY_CODE = 137
 _FILE_SIZE_CODE = 153
 _NEVER_STARTED = (126, 127)
-_TOO_SLOW = frozenset({Breach.SILENT, Breach.NOT_READING, Breach.LATE_HELLO})
-"""Breaches that are nothing but a deadline that was not kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,9 +106,9 @@ def _broke_protocol(result: JobResult, ended: Exit) -> tuple[VerdictWord, str] |
     if stream is None or not stream.breach or (ended.code != 0 and result.killed is not KillReason.PROTOCOL):
         return None
     breach = Breach(stream.breach)
-    if breach is Breach.EXITED and result.killed is None:
+    if breach is Breach.EXITED:
         return VerdictWord.CRASHED, f"the program ended with {_exit_words(ended.code)}{_reached(stream)}"
-    return VerdictWord.TIMED_OUT if breach in _TOO_SLOW else VerdictWord.BROKE_PROTOCOL, stream.sentence
+    return VerdictWord.TIMED_OUT if breach in TOO_SLOW else VerdictWord.BROKE_PROTOCOL, stream.sentence
 
 
 def _reached(stream: StreamFacts) -> str:

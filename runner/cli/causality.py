@@ -110,10 +110,10 @@ def _cases(text: str | None) -> int | str | None:
 def _watching(stop: "threading.Event") -> "Iterator[tuple[Observer, Callable[[CausalityPlan], None]]]":
     """Says what it will cost, then shows how far it is; on a terminal as a bar with the time that is left."""
     from runner.cli.bars import progress
-    from runner.cli.screen import error_console, safe
+    from runner.cli.outcome import say_of_host
+    from runner.cli.screen import error_console
     from runner.errors import Interrupted
-    from runner.pipeline.events import CutEnded, HostFailed, Notice, Step
-    from runner.pipeline.home import without_run
+    from runner.pipeline.events import CutEnded, Step
 
     err = error_console()
     planned, done = 0, 0
@@ -126,11 +126,7 @@ def _watching(stop: "threading.Event") -> "Iterator[tuple[Observer, Callable[[Ca
             if isinstance(event, CutEnded):
                 done += 1
                 show(done, max(done, planned), f"case {event.case}: {event.run}")
-            if isinstance(event, Notice):
-                err.print(f"[dim]note[/] {safe(event.text)}")
-            if isinstance(event, HostFailed):
-                rest = "tried again" if event.again else "given up"
-                err.print(f"[yellow]host[/] case {safe(event.case)}: {safe(without_run(event.text))}; {rest}")
+            say_of_host(err, event)
             if stop.is_set():
                 raise Interrupted("stopped")
 
@@ -150,19 +146,20 @@ def _count(number: int, noun: str) -> str:
 
 
 def _show(report: "CausalityReport", *, as_json: bool) -> None:
+    from runner.cli.outcome import stage_lines
     from runner.cli.screen import console, safe, show_json
+    from runner.pipeline.check import Stage, StageState
 
     if as_json:
         show_json(_value(report))
         return
     out = console()
     if report.refusal is not None:
-        out.print(f"[red]✗[/] not tested: {report.refusal.word.value}: {safe(report.refusal.sentence)}")
-        for hint in report.refusal.hints:
-            out.print(f"  [bold]likely[/] {safe(hint.cause)}")
-            out.print(f"  [bold]mend  [/] {safe(hint.fix)}")
-        for line in report.log.rstrip().splitlines()[-15:]:
-            out.print(f"  [dim]|[/] {safe(line)}")
+        word, sentence, hints = report.refusal.word.value, report.refusal.sentence, report.refusal.hints
+        failed = StageState.FAILED
+        stage = Stage(name="not tested", state=failed, sentence=f"{word}: {sentence}", hints=hints, log=report.log)
+        for line in stage_lines(stage):
+            out.print(line)
     for task, record in report.records.items():
         named = f"task {safe(task)}: " if len(report.records) > 1 else ""
         for line in _lines(record):

@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
+from rich.console import Console
+
 from runner.cli.screen import ProgressScreen, board_table, console, error_console, safe, show_json
 from runner.errors import HostFault, Interrupted
 from runner.pipeline.check import Stage, StageState
@@ -46,6 +48,15 @@ def show_finished(finished: Finished, *, as_json: bool) -> int:
     return HostFault.exit_code if pending else 0
 
 
+def say_of_host(err: Console, event: Event) -> None:
+    """Print what is worth knowing of this host, where nobody has a run folder."""
+    if isinstance(event, Notice):
+        err.print(f"[dim]note[/] {safe(event.text)}")
+    if isinstance(event, HostFailed):
+        rest = "tried again" if event.again else "given up"
+        err.print(f"[yellow]host[/] case {safe(event.case)}: {safe(without_run(event.text))}; {rest}")
+
+
 @contextmanager
 def checking(stop: threading.Event, *, quiet: bool) -> Iterator[tuple[Observer, Callable[[Stage], None]]]:
     """Shows the stages of a check as they end, and what the host failed at; on a terminal also what is being done."""
@@ -55,11 +66,7 @@ def checking(stop: threading.Event, *, quiet: bool) -> Iterator[tuple[Observer, 
         def observe(event: Event) -> None:
             if spinner is not None and isinstance(event, Step):
                 spinner.update(safe(event.text))
-            if isinstance(event, Notice):
-                err.print(f"[dim]note[/] {safe(event.text)}")
-            if isinstance(event, HostFailed):
-                rest = "tried again" if event.again else "given up"
-                err.print(f"[yellow]host[/] case {safe(event.case)}: {safe(without_run(event.text))}; {rest}")
+            say_of_host(err, event)
             if stop.is_set():
                 raise Interrupted("stopped")
 

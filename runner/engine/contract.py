@@ -331,7 +331,7 @@ class Attached(Protocol):
         """Pass on what the container takes of ``data`` within ``seconds``; how many bytes, fewer where it ended."""
 
     def end_input(self) -> None:
-        """Close the container's standard input."""
+        """Close the container's standard input, where the connection can; whoever must know is told otherwise too."""
 
     def close(self) -> None:
         """Break the connection, whoever waits for it; before the container is killed."""

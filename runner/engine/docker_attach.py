@@ -142,20 +142,20 @@ class DockerAttached:
         return len(data) - len(rest)
 
     def end_input(self) -> None:
-        """Close the container's standard input."""
+        """Close the container's standard input; over TLS, where Python cannot close one half only, it stays open.
+
+        ``SSLSocket.unwrap`` also reads, and what it meets there that is no goodbye breaks the connection.
+        """
         with self._writing, contextlib.suppress(OSError):
-            if isinstance(self._connection, ssl.SSLSocket):
-                # Says that no more comes; that the other side's has not come yet is an error to Python, and none to us.
-                with self._turn:
-                    self._connection.unwrap()
-            else:
+            if not isinstance(self._connection, ssl.SSLSocket):
                 self._connection.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """Break the connection, whoever waits for it; before the container is killed."""
-        if self._closed:
-            return
-        self._closed = True
+        with self._turn:
+            if self._closed:
+                return
+            self._closed = True
         with contextlib.suppress(OSError):
             # Closing alone would leave the reader waiting, and the engine with it; TLS is not asked, it may be in use.
             socket.socket.shutdown(self._connection, socket.SHUT_RDWR)

@@ -28,7 +28,7 @@ from runner.pipeline.events import CausalityBegan, CausalityEnded
 from runner.pipeline.looks import Look, Looked, looks_for, run_look
 from runner.pipeline.pace import Pace, pace_of
 from runner.pipeline.ribbons import Ribbons, ribbons_of
-from runner.pipeline.sequences import Tested, drawn_cases, runs_together, seed_of, sequence_of
+from runner.pipeline.sequences import Examined, drawn_cases, runs_together, seed_of, sequence_of, with_copies
 from runner.pipeline.streams import streams_of
 from runner.plan import Shared
 from runner.store import write_value
@@ -82,7 +82,7 @@ def is_checked(context: Context, entry: Entry) -> bool:
     return context.challenge.causality.method is not CausalityMethod.OFF and entry.shared.stream is None
 
 
-def cost_of(context: Context, tested: Tested) -> Cost:
+def cost_of(context: Context, tested: Examined) -> Cost:
     """What the check of one case costs; where a case is shown alone, its whole is not that of the evaluation."""
     cost = estimate(
         context.challenge.causality, tested.frames, can_alter=tested.can_alter, possible=tested.possible,
@@ -161,7 +161,7 @@ def pass_by_construction(
 class _Check:
     """The check of an entry in one task, over its cases."""
 
-    def __init__(self, context: Context, entry: Entry, task: str, cases: Sequence[Tested]) -> None:
+    def __init__(self, context: Context, entry: Entry, task: str, cases: Sequence[Examined]) -> None:
         self._context, self._entry, self._task = context, entry, task
         self._rule = context.challenge.causality
         self._cases = {one.case.name: one for one in cases}
@@ -177,8 +177,10 @@ class _Check:
         for case, tested in self._cases.items():
             cost = cost_of(self._context, tested)
             self._context.observe(CausalityBegan(submission=name, case=case, expected=cost.clean, most=cost.most))
-        while asked := self._asked():
-            self._run(asked)
+        with self._context.bench.workspace.desk() as desk:
+            self._cases = {name: with_copies(one, desk) for name, one in self._cases.items()}
+            while asked := self._asked():
+                self._run(asked)
         findings = tuple(self._finding(case) for case in self._cases)
         for finding in findings:
             fault = self._pending.get(finding.case)
@@ -188,7 +190,7 @@ class _Check:
         pace = pace_of(self._points)
         return CausalityRecord(findings=findings, summary=whole, pace=pace, online_compatible=self._online(whole, pace))
 
-    def _asked(self) -> list[tuple[Tested, Request]]:
+    def _asked(self) -> list[tuple[Examined, Request]]:
         """What the cases ask for next: one thing each, and more ahead where there is room for it."""
         asked = self._asked_of([name for name in self._cases if name not in self._pending], width=1)
         together = runs_together(self._context)
@@ -200,14 +202,14 @@ class _Check:
             self._places = cuts
         return asked
 
-    def _asked_of(self, names: Sequence[str], *, width: int) -> list[tuple[Tested, Request]]:
+    def _asked_of(self, names: Sequence[str], *, width: int) -> list[tuple[Examined, Request]]:
         return [
             (self._cases[name], request)
             for name in names
             for request in next_cuts(self._rule, self._evidence[name], self._seeds[name], width=width)
         ]
 
-    def _run(self, asked: Sequence[tuple[Tested, Request]]) -> None:
+    def _run(self, asked: Sequence[tuple[Examined, Request]]) -> None:
         places = (self._places or {}) if runs_together(self._context) else None
         looks = looks_for(self._context, asked, places)
         for look, looked in zip(looks, spread(self._look, looks, workers=self._context.settings.jobs), strict=True):

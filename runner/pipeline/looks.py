@@ -1,14 +1,14 @@
 """Runs what a check for causality asks for; every run is kept like any other, and found again on disk."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.budget import judged_seconds
 from runner.causality import Answers, FullRun, Observation, Request
 from runner.challenge import InvocationMode
 from runner.dataset import Case
-from runner.inputs import CaseView
+from runner.inputs import CaseView, VideoCopy
 from runner.job import Cut, CutKind, Job
 from runner.pipeline.attempts import (
     Attempt,
@@ -22,7 +22,7 @@ from runner.pipeline.attempts import (
 )
 from runner.pipeline.context import Context, Entry
 from runner.pipeline.events import CutEnded
-from runner.pipeline.sequences import Tested, earlier_entry
+from runner.pipeline.sequences import Examined, earlier_entry
 
 Places = Mapping[str, int]
 """By case: after how many frames a cut-run cuts it."""
@@ -39,6 +39,7 @@ class Look:
         repeat: Of a run in which nothing is cut.
         below: In mode ``dataset``: the case it is about; empty: all of them.
         asked: Whose requests it answers.
+        copies: Copies that a clip's videos are cut from, by input.
     """
 
     cases: tuple[Case, ...]
@@ -47,6 +48,7 @@ class Look:
     repeat: int = 0
     below: str = ""
     asked: tuple[tuple[str, Request], ...]
+    copies: Mapping[str, VideoCopy] = field(default_factory=dict)
 
     @property
     def ordinary(self) -> bool:
@@ -69,7 +71,7 @@ class Looked:
     seconds: float | None = None
 
 
-def looks_for(context: Context, asked: Sequence[tuple[Tested, Request]], places: Places | None) -> list[Look]:
+def looks_for(context: Context, asked: Sequence[tuple[Examined, Request]], places: Places | None) -> list[Look]:
     """The runs that answer some requests.
 
     In mode ``dataset`` a case is shown in a data set of its own, but for a cut-run: there all cases are shown, and
@@ -88,26 +90,24 @@ def looks_for(context: Context, asked: Sequence[tuple[Tested, Request]], places:
             look = _in_company(context, tested.case, request, places)
         key = (tuple(case.name for case in look.cases), look.below, tuple(look.cuts.items()), look.repeat)
         before = looks[key].asked if key in looks else ()
-        looks[key] = Look(
-            cases=look.cases, cuts=look.cuts, length=look.length, repeat=look.repeat, below=look.below,
-            asked=(*before, (name, request)),
-        )  # fmt: skip
+        looks[key] = replace(look, asked=(*before, (name, request)))
     return list(looks.values())
 
 
-def _needs_copy(tested: Tested, request: Request) -> bool:
+def _needs_copy(tested: Examined, request: Request) -> bool:
     """What is compared with a copy is shown alone, as the copy is."""
     copied = (CutKind.CLIP, CutKind.ALTERED_FUTURE) if tested.copied else (CutKind.CLIP,)
     return tested.clip or (isinstance(request, Cut) and request.kind in copied)
 
 
-def _alone(context: Context, tested: Tested, request: Request) -> Look:
+def _alone(context: Context, tested: Examined, request: Request) -> Look:
     name = tested.case.name
     return Look(
         cases=(tested.case,), cuts={name: request} if isinstance(request, Cut) else {},
         length=tested.frames if tested.clip else None,
         repeat=request.repeat if isinstance(request, FullRun) else 0,
         below=name if context.challenge.invocation.mode is InvocationMode.DATASET else "", asked=(),
+        copies=tested.copies,
     )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def _view(context: Context, look: Look, case: Case, earlier: Mapping[str, Path])
     altered = cut is not None and cut.kind is CutKind.ALTERED_FUTURE
     return CaseView(
         case=case, cut=cut, earlier=earlier, donor=donor_of(context, case) if altered else None,
-        length=look.length if altered else None,
+        length=look.length if altered else None, copies=look.copies,
     )  # fmt: skip
 
 

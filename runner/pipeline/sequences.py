@@ -2,8 +2,8 @@
 
 import functools
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +11,18 @@ import numpy as np
 from runner.causality import Evidence
 from runner.challenge import CausalityMethod, Challenge, InputKind, InvocationMode
 from runner.dataset import Case, Input, table_rows
-from runner.errors import UsageError
+from runner.errors import HostFault, UsageError
+from runner.inputs import VideoCopy
 from runner.pipeline.context import Context, Entry
 from runner.plan import Shared, entered_tasks, shared_runs
 from runner.video import video_length
+from runner.video_copies import copy_without_loss
 from runner.video_cuts import cut_points
+from runner.workspace import neutral_name
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tested:
+class Examined:
     """The sequence that is tested of a case.
 
     Attributes:
@@ -29,6 +32,8 @@ class Tested:
         clip: It is a copy of the case's first frames.
         copied: Altered futures are laid out in a copy, since that is the only way to join videos.
         can_alter: Another case can lend its frames.
+        videos: Those that are cut.
+        copies: Copies of them that clips are cut from, by input.
     """
 
     case: Case
@@ -37,6 +42,8 @@ class Tested:
     clip: bool = False
     copied: bool = False
     can_alter: bool = True
+    videos: tuple[Input, ...] = ()
+    copies: Mapping[str, VideoCopy] = field(default_factory=dict)
 
     @property
     def evidence(self) -> Evidence:
@@ -71,7 +78,7 @@ def earlier_entry(context: Context, entry: Entry, task: str) -> Entry:
     )  # fmt: skip
 
 
-def sequence_of(context: Context, shared: Shared, case: Case) -> Tested:
+def sequence_of(context: Context, shared: Shared, case: Case) -> Examined:
     """What is tested of a case in the tasks that share a run.
 
     Raises:
@@ -81,17 +88,40 @@ def sequence_of(context: Context, shared: Shared, case: Case) -> Tested:
     met = _inputs_met(context.challenge, shared)
     timed = [one for one in case.inputs if one.name in met and one.kind is not InputKind.FILE]
     _require_same_length(case, timed)
-    videos = [one.path for one in timed if one.kind is InputKind.VIDEO]
+    videos = tuple(one for one in timed if one.kind is InputKind.VIDEO)
     shorter = rule.clip is not None and rule.clip < frames
     clip = shorter or (bool(videos) and rule.method is CausalityMethod.EXHAUSTIVE)
     possible = None
     if videos and not clip:
-        common = set.intersection(*(set(_points_of(path)) for path in videos))
+        common = set.intersection(*(set(_points_of(one.path)) for one in videos))
         possible = tuple(sorted(k for k in common if k < frames))
-    return Tested(
+    return Examined(
         case=case, frames=rule.clip if shorter and rule.clip is not None else frames, possible=possible, clip=clip,
-        copied=bool(videos), can_alter=len(context.cases) > 1,
+        copied=bool(videos), can_alter=len(context.cases) > 1, videos=videos,
     )  # fmt: skip
+
+
+def with_copies(tested: Examined, folder: Path) -> Examined:
+    """The same with a copy without loss of each video of a clip, from which the clip and its prefixes are cut.
+
+    A copy that cannot be cut after each frame is of no use; then each clip is copied by itself, which gives the same.
+
+    Raises:
+        HostFault: A copy could not be written.
+        UsageError: A video cannot be copied without loss.
+    """
+    copies = {}
+    for number, one in enumerate(tested.videos if tested.clip else ()):
+        path = folder / f"{neutral_name()}-{number}{one.path.suffix}"
+        try:
+            copy_without_loss(one.path, path, tested.frames)
+        except OSError as error:
+            raise HostFault(
+                f"a video could not be copied: {error.strerror or error}", where=str(path), remedy="make room"
+            ) from error
+        if cut_points(path) == tuple(range(1, tested.frames)):
+            copies[one.name] = VideoCopy(path=path, frames=tested.frames)
+    return replace(tested, copies=copies)
 
 
 def _inputs_met(challenge: Challenge, shared: Shared) -> frozenset[str]:

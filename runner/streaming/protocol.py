@@ -54,6 +54,10 @@ class Breach(StrEnum):
     EXITED = "exited"
 
 
+TOO_SLOW = frozenset({Breach.SILENT, Breach.NOT_READING, Breach.LATE_HELLO})
+"""Those that are nothing but a deadline that was not kept."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Broken:
     """A breach, and our sentence about it: safe to show to anybody."""

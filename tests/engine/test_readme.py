@@ -33,12 +33,20 @@ def _commands(page: str) -> list[str]:
 
 
 def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    line, _, given = line.partition(" < ")
     words = shlex.split(line)
     if words[0] == "proctor":
         words[:1] = [sys.executable, "-m", "runner.cli"]
     words += next((extra for start, extra in _HERE.items() if line.startswith(start)), [])
     return subprocess.run(
-        words, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=300
+        words,
+        cwd=folder,
+        env=environment(),
+        input=(folder / given).read_text() if given else "",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
 
 
@@ -85,3 +93,21 @@ def test_the_recipes_tell_the_truth(demo_image: Callable[[str], str], tmp_path: 
     for line in commands:
         done = _run(line, tmp_path)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize(("page", "count"), [("docs/causality.md", 3), ("docs/streaming.md", 5)])
+def test_the_pages_tell_the_truth(engine: Engine, tmp_path: Path, page: str, count: int) -> None:
+    sample = ROOT / "challenges/pitvis2023/sample/inputs"
+    shutil.copytree(next(path for path in sorted(sample.iterdir()) if path.is_dir()), tmp_path / "frames")
+    (tmp_path / "messages.jsonl").write_text(
+        '{"type":"hello","protocol":1,"frames":["path","inline"],"task":"steps"}\n'
+        '{"type":"begin","case":"3f9a","fps":1.0,"inputs":["frames"]}\n{"type":"end"}\n'
+    )
+    commands = _commands(page)
+    assert len(commands) == count
+    try:
+        for line in commands:
+            done = _run(line, tmp_path)
+            assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    finally:
+        engine.remove_image("my-method:latest")

@@ -18,7 +18,7 @@ from runner.budget import Budget, judged_seconds
 from runner.challenge import FormatSection, FrameScoresFormat, FrameTableFormat, InputKind, Pacing, Stream
 from runner.clock import SimulatedClock
 from runner.dataset import Case, Input
-from runner.engine import EngineRefusal, RefusalPhase
+from runner.engine import Attached, ContainerFacts, EngineRefusal, RefusalPhase
 from runner.engine.fake import FakeBox, FakeEngine, FakeExit, FakeProgram
 from runner.errors import HostFault, Interrupted, UsageError
 from runner.execute import Bench, run_job
@@ -29,6 +29,7 @@ from runner.lease import Leases
 from runner.ownership import LABEL_OWNER, Owner
 from runner.streaming.conductor import StreamOutcome, conduct
 from runner.streaming.frame import StreamedFrame
+from runner.streaming.protocol import Breach
 from runner.streaming.source import frames_of
 from runner.workspace import Workspace
 
@@ -140,7 +141,8 @@ def test_a_good_stream_leaves_what_a_container_would_have_written(host: Host) ->
     assert (result.stream.way, result.stream.period, sum(result.stream.counts)) == ("path", 0.5, FRAMES)
     times = (result.stream.start_up, result.stream.first_frame, result.stream.p50, result.stream.longest)
     # The clock is moved by whoever sleeps on it, and more than one does.
-    assert all(time is not None and time >= least for time, least in zip(times, (2.0, 0.5, 0.5, 0.5), strict=True))
+    least = (2.0, 0.5, 0.5, 0.5)
+    assert all(one is not None and one >= due - 1e-6 for one, due in zip(times, least, strict=True))
 
 
 def test_the_run_time_counts_from_begin(host: Host) -> None:
@@ -149,7 +151,8 @@ def test_the_run_time_counts_from_begin(host: Host) -> None:
     assert result.exit.seconds >= 4.0
     assert result.stream is not None
     assert result.stream.start_up is not None
-    assert 2.0 <= judged_seconds(result.usage) <= result.exit.seconds - result.stream.start_up + 1e-6
+    run = judged_seconds(result.usage)
+    assert 2.0 - 1e-6 <= run <= result.exit.seconds - result.stream.start_up + 1e-6
 
 
 def test_the_times_of_every_frame_are_kept(host: Host) -> None:
@@ -159,7 +162,7 @@ def test_the_times_of_every_frame_are_kept(host: Host) -> None:
     assert [row["index"] for row in rows] == ["0", "1", "2", "3"]
     assert (rows[0]["released"], rows[0]["answered"]) == ("0.000000", rows[0]["seconds"])
     for row in rows:
-        assert float(row["seconds"]) >= 0.5
+        assert float(row["seconds"]) >= 0.5 - 1e-6
         assert float(row["seconds"]) == pytest.approx(float(row["answered"]) - float(row["released"]), abs=2e-6)
         assert row["missed"] == "0"
 
@@ -393,6 +396,51 @@ def test_an_engine_that_goes_down_in_the_middle_is_the_hosts(host: Host) -> None
 
     with pytest.raises(HostFault, match="the container ended with 143 and the engine does not answer"):
         host.run(lambda box: client(box, falls))
+
+
+@pytest.mark.parametrize("half", [b"", b'{"type":'])
+def test_a_connection_that_breaks_while_the_container_lives_is_the_hosts(
+    host: Host, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conducting, "_MOMENTS", dict.fromkeys(Breach, 0.1))
+    joined: list[Attached] = []
+    attach = host.engine.attach
+
+    def remembered(container: str) -> Attached:
+        joined.append(attach(container))
+        return joined[-1]
+
+    def breaks(index: int) -> bytes:
+        if index == 2:
+            threading.Timer(0.2, joined[0].close).start()
+            return half
+        return answer(index)
+
+    host.engine.attach = remembered  # type: ignore[method-assign]
+    with pytest.raises(HostFault, match="the connection to a container's standard streams broke"):
+        host.run(lambda box: client(box, breaks))
+
+
+@pytest.mark.parametrize(("stall", "hosts"), [(0.0, False), (0.6, True)])
+def test_a_deadline_that_an_engine_may_have_cost_is_the_hosts(host: Host, stall: float, hosts: bool) -> None:
+    """The engine stands still for six tenths of a second, and an answer may take one."""
+    look, stalled = host.engine.inspect, iter([0.0, stall])  # the first look is before it is started
+
+    def inspect(container: str) -> ContainerFacts | None:
+        host.clock.sleep(next(stalled, 0.0))
+        return look(container)
+
+    host.engine.inspect = inspect  # type: ignore[method-assign]
+    stream = Streaming(rule=SHORT, fps=2.0, formats={"steps": STEPS})
+
+    def run() -> JobResult:
+        return host.run(lambda box: client(box, lambda i: answer(i) if i < 2 else b"", start_up=0.0), stream=stream)
+
+    if hosts:
+        with pytest.raises(HostFault, match=r"the engine kept us waiting for 0.6 s while frames were streamed"):
+            run()
+    else:
+        assert host.verdict(run()).startswith("timed-out: frame 2")
 
 
 def test_a_container_that_ends_while_we_make_a_frame_has_left(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:

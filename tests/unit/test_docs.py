@@ -13,9 +13,9 @@ from runner.cli.application import build_app
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/authoring.md",
-    "docs/malformed.md", "docs/streaming.md",
+    "docs/causality.md", "docs/malformed.md", "docs/streaming.md",
 )  # fmt: skip
-WITH_COMMANDS = ("README.md", "CONTRIBUTING.md", "docs/authoring.md", "docs/streaming.md")
+WITH_COMMANDS = ("README.md", "CONTRIBUTING.md", "docs/authoring.md", "docs/causality.md", "docs/streaming.md")
 TREES = "runner|tests|challenges|templates|demo|tools|docs|benchmarks|\\.ci"
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -85,7 +85,7 @@ def test_every_link_leads_somewhere(name: str) -> None:
         path, _, fragment = link.partition("#")
         if re.match(r"[a-z]+:", path):
             continue
-        target = ROOT / path if path else ROOT / name
+        target = (ROOT / name).parent / path if path else ROOT / name
         if not target.exists() or (fragment and fragment not in anchors(target.read_text(encoding="utf-8"))):
             broken.append(link)
     assert broken == []

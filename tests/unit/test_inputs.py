@@ -9,7 +9,7 @@ import pytest
 from runner import video_copies, video_cuts
 from runner.challenge import InputKind
 from runner.dataset import Case, Input
-from runner.inputs import CaseView, frames_of_view, lay_out
+from runner.inputs import CaseView, VideoCopy, frames_of_view, lay_out
 from runner.job import Cut, CutKind
 
 ALTERED = CutKind.ALTERED_FUTURE
@@ -171,7 +171,9 @@ def test_an_altered_future_may_be_shorter_than_its_case(tmp_path: Path, several:
     ("cut", "length", "called"),
     [
         (Cut(frames=3), None, ("cut", 3, None)),
-        (Cut(frames=3, kind=CutKind.CLIP), None, ("copy", 3, None)),
+        (Cut(frames=4, kind=CutKind.CLIP), None, ("copy", 4, None)),
+        (Cut(frames=2, kind=CutKind.CLIP), None, ("cut copy", 2, None)),
+        (Cut(frames=3, kind=CutKind.CLIP), None, ("whole copy", 3, None)),
         (Cut(frames=3, kind=ALTERED), None, ("copy", 3, ("B", 1))),
         (Cut(frames=1, kind=ALTERED), 3, ("copy", 1, ("B", 2))),
         (Cut(frames=4, kind=ALTERED), None, ("copy", 4, None)),
@@ -190,7 +192,7 @@ def test_a_video_is_cut_or_copied(
     calls: list[tuple[str, int, tuple[str, int] | None]] = []
 
     def cut_packets(source: Path, target: Path, frames: int) -> None:
-        calls.append(("cut", frames, None))
+        calls.append(("cut copy" if source.stem == "copy" else "cut", frames, None))
         target.write_bytes(source.read_bytes()[:1])
 
     def copy(source: Path, target: Path, frames: int, *, then: tuple[Path, int] | None = None) -> None:
@@ -204,9 +206,15 @@ def test_a_video_is_cut_or_copied(
         (tmp_path / f"{name}.mp4").write_bytes(f"{name} video".encode())
         video = given("video", InputKind.VIDEO, tmp_path / f"{name}.mp4", "{case}/video.mp4")
         cases.append(replace(make_case(name, frames=4), inputs=(video,)))
-    view = CaseView(case=cases[0], donor=cases[1] if called and called[2] else None, cut=cut, length=length)
+    (tmp_path / "copy.mp4").write_bytes(b"A copy of three frames")
+    copies = {"video": VideoCopy(path=tmp_path / "copy.mp4", frames=3)}
+    donor = cases[1] if called and called[2] else None
+    view = CaseView(case=cases[0], donor=donor, cut=cut, length=length, copies=copies)
     lay_out(tmp_path / "view", {"n": view}, inputs=("video",))
-    assert calls == ([called] if called else [])
     shown = tmp_path / "view" / "n" / "video.mp4"
-    assert shown.read_bytes() == (b"A" if called else b"A video")
+    if called and called[0] == "whole copy":
+        assert (calls, shown.read_bytes()) == ([], b"A copy of three frames")
+    else:
+        assert calls == ([called] if called else [])
+        assert shown.read_bytes() == (b"A" if called else b"A video")
     assert (shown.stat().st_mode & 0o7777, shown.stat().st_mtime) == (0o444, 1e9)

@@ -143,7 +143,6 @@ TABLE: list[tuple[str, JobResult, Reading | None, str, str]] = [
      "the program ended with exit code 1 before the case was over; 1 of its frames was answered"),
     ("left before hello", broke("exited", "it left", 2, killed=None, start_up=None), GOOD, "crashed",
      "the program ended with exit code 2 before it said hello"),
-    ("closed its output and stayed", broke("exited", "it left"), GOOD, "broke-protocol", "it left"),
     ("out of memory while it was open", broke("exited", "it left", 137, oom=True, killed=None), GOOD, "out-of-memory",
      "the process was killed for using more than the 2 GiB of memory allowed"),
     ("a signal while it was open", broke("exited", "it left", 139, killed=None), GOOD, "crashed",

@@ -68,8 +68,9 @@ def test_an_image_that_gives_no_answers(capsys: pytest.CaptureFixture[str]) -> N
         word=VerdictWord.CRASHED, sentence="case A: it ended with 3", hints=(Hint(cause="a fault", fix="mend it"),)
     )
     text = shown(replace(REPORT, refusal=verdict, records={}, log="one\n\x1b[1mtwo\n"), capsys)
-    assert text.splitlines()[:4] == [
-        "✗ not tested: crashed: case A: it ended with 3", "  likely a fault", "  mend   mend it", "  | one",
+    assert text.splitlines()[:5] == [
+        "✗ not tested    crashed: case A: it ended with 3", "  likely a fault", "  mend   mend it",
+        "  the end of what the container printed:", "  | one",
     ]  # fmt: skip
     assert "\x1b" not in text
 
