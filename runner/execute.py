@@ -324,8 +324,10 @@ def _run_container(
         ended = follow(bench.engine, bench.clock, container, _followed(job), asked=asked, over=over, stop=bench.stop)
         used = _consumption(bench, watch)
         conducted = conducting.settle() if conducting is not None else None
-        if conducted is not None:
+        if conducting is not None and conducted is not None:
             conducted.require_engine(job, slow=ended.slow)
+            # Its input ends before it is killed; it may end of that, with a code that says nothing then.
+            ended = replace(ended, killed=ended.killed or conducting.over())
     if conducted is None:
         truncated = _keep_log(bench.engine, container, folder / "log.txt", job.budget.log_bytes)
         intake, *further = _take(job, place, names, folder / "predictions")

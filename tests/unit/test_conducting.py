@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runner import conducting
+from runner import conducting, execute
 from runner.budget import Budget, judged_seconds
 from runner.challenge import FormatSection, FrameScoresFormat, FrameTableFormat, InputKind, Pacing, Stream
 from runner.clock import SimulatedClock
@@ -250,6 +250,21 @@ def test_a_breach_ends_the_container(host: Host) -> None:
     assert result.killed is KillReason.PROTOCOL
     assert result.stream is not None
     assert result.stream.breach == "early"
+    assert host.verdict(result) == "broke-protocol: it answered a frame that it had not been shown"
+
+
+def test_a_program_that_ends_because_its_input_did_is_judged_by_its_breach(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends_by_itself(engine: FakeEngine, container: str) -> None:
+        found = engine._find(container)
+        assert found is not None
+        engine._end(found, code=1)
+
+    monkeypatch.setattr(execute, "end_now", ends_by_itself)
+    result = host.run(lambda box: client(box, lambda index: answer(index + 1)))
+    assert result.exit is not None
+    assert (result.exit.code, result.killed) == (1, KillReason.PROTOCOL)
     assert host.verdict(result) == "broke-protocol: it answered a frame that it had not been shown"
 
 
