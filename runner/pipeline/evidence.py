@@ -137,7 +137,7 @@ def _picture(ribbons: Ribbons, finding: CausalityFinding, task: Task, fps: float
         ),
         leak_frame=leak.frame if leak else None,
         views=tuple(
-            _view(view, view.cut, standings.get(view.cut.frames))
+            _view(view, view.cut, standings.get(view.cut.frames), ribbons.whole)
             for view in ribbons.views
             if view.cut is not None
         ),
@@ -155,11 +155,14 @@ def _answer(leak: Leak, answer: float | None, labels: Sequence[Label]) -> str:
     return text if labels else f"{leak.column} {text}"
 
 
-def _view(ribbon: KeptRibbon, cut: Cut, standing: Standing | None) -> ViewRibbon:
+def _view(ribbon: KeptRibbon, cut: Cut, standing: Standing | None, whole: KeptRibbon) -> ViewRibbon:
     altered = cut.kind is CutKind.ALTERED_FUTURE
-    state = CutState.UNDECIDED if standing is None else _CUT_STATES.get(standing, CutState.UNDECIDED)
-    if altered and standing is Standing.LENGTH_DEPENDENT:
+    if standing is None:  # a step of the search for how many later frames it took
+        state = CutState.CHANGED if _differs(ribbon, whole, cut.frames) else CutState.CLEAN
+    elif altered and standing is Standing.LENGTH_DEPENDENT:
         state = CutState.CLEAN  # it was the length alone
+    else:
+        state = _CUT_STATES.get(standing, CutState.UNDECIDED)
     return ViewRibbon(
         kind=f"Other frames from {cut.frames} on" if altered else f"First {cut.frames} frames",
         cut=cut.frames,
@@ -167,6 +170,15 @@ def _view(ribbon: KeptRibbon, cut: Cut, standing: Standing | None) -> ViewRibbon
         answers=_segments(ribbon),
         state=state,
     )
+
+
+def _differs(ribbon: KeptRibbon, whole: KeptRibbon, frames: int) -> bool:
+    """Whether an answer kept of both, for one of the first frames, is not the same."""
+    kept, other = (
+        {place * one.step: answer for place, answer in enumerate(one.answers) if place * one.step < frames}
+        for one in (ribbon, whole)
+    )
+    return any(kept[frame] != other[frame] for frame in kept.keys() & other.keys())
 
 
 def _segments(ribbon: KeptRibbon) -> tuple[Segment, ...]:

@@ -1,6 +1,5 @@
-from acts import answer, frames, greet
+from acts import answers, frames, greet
 
 greet()
 next(frames())
-for index in range(6):
-    answer(index)
+answers(*range(6))

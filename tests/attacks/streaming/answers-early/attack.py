@@ -1,6 +1,5 @@
-from acts import answer, frames, greet
+from acts import answers, frames, greet
 
 greet()
 for frame in frames():
-    answer(frame["index"])
-    answer(frame["index"] + 1)
+    answers(frame["index"], frame["index"] + 1)
