@@ -87,6 +87,7 @@ class Examination:
         self._wholes: dict[Request, _Wholes] = {}
         self._trouble: Ending | None = None
         self._view: list[Answers] = []
+        self._dependent = False
         self.findings: list[Finding] = []
         self.looking_at: CutPoint | None = None
         self.points = 0
@@ -96,8 +97,7 @@ class Examination:
     @property
     def kind(self) -> CutKind:
         """The kind of view that cut points are looked at with next."""
-        dependent = any(f.standing is Standing.LENGTH_DEPENDENT for f in self.findings)
-        if dependent or self._rule.method is CausalityMethod.ALTERED_FUTURE:
+        if self._dependent or self._rule.method is CausalityMethod.ALTERED_FUTURE:
             return CutKind.ALTERED_FUTURE
         return self._case.prefix_kind
 
@@ -124,6 +124,7 @@ class Examination:
                 return self._trouble
             self.looking_at = None
             self.findings.append(finding)
+            self._dependent |= finding.standing is Standing.LENGTH_DEPENDENT
             ending = _ending(self.findings)
             if ending is Ending.LEAK:
                 self.leak = self._leak(finding)
