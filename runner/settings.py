@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from runner.challenge.section import Section
 from runner.errors import UsageError
@@ -14,7 +14,7 @@ from runner.gpu.access import GpuAccess
 from runner.policy import PolicyName, Processors
 from runner.quantities import Bytes, Seconds
 from runner.workspace import default_root
-from runner.yaml_text import parse_model, read_text
+from runner.yaml_text import parse_model, plain_words, read_text
 
 _ENVIRONMENT = "PROCTOR_"
 
@@ -148,12 +148,11 @@ def load_settings(
             sources[key] = source
     try:
         settings = Settings.model_validate(values)
-    except ValueError as error:
-        first = error.errors()[0] if hasattr(error, "errors") else {"loc": (), "msg": str(error), "input": ""}
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
-        message = str(first["msg"]).removeprefix("Value error, ")
         raise UsageError(
-            f"{key} is {first['input']!r}: {message}",
+            f"{key} is {first['input']!r}: {plain_words(first)}",
             where=f"settings, from the {sources.get(key, 'defaults')}",
             remedy="give another value",
         ) from error

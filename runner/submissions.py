@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from runner.challenge import Stream
 from runner.challenge.section import Section
 from runner.errors import ConfigError, UsageError
-from runner.yaml_text import parse_model, parse_yaml, read_text
+from runner.yaml_text import parse_model, parse_yaml, plain_words, read_text
 
 _COLUMNS = ("submission", "team", "image", "predictions", "tasks", "profile", "status", "received")
 _MARKED = re.compile(r"(?:^|-)[0-9a-f]{8}$")
@@ -192,7 +192,9 @@ def _explain(detail: ErrorDetails) -> str:
     key = ".".join(map(str, detail["loc"]))
     if not key:
         return detail["msg"].removeprefix("Value error, ")
-    return f"{key} is missing" if detail["type"] == "missing" else f"{key} is {detail['input']!r}: {detail['msg']}"
+    if detail["type"] == "missing":
+        return f"{key} is missing"
+    return f"{key} is {detail['input']!r}: {plain_words(detail)}"
 
 
 def read_submissions(path: Path, tasks: tuple[str, ...], *, stream: Stream | None = None) -> tuple[Submission, ...]:

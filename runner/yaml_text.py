@@ -356,7 +356,7 @@ def _locate(model: type[BaseModel], location: tuple[Key, ...], value: object) ->
 def _explain(detail: ErrorDetails, parsed: YamlText, model: type[BaseModel]) -> Fault:
     place = _locate(model, detail["loc"], parsed.value)
     line = next(parsed.lines[place.path[:n]] for n in range(len(place.path), -1, -1) if place.path[:n] in parsed.lines)
-    words = _words(detail)
+    words = plain_words(detail)
     match detail["type"]:
         case "missing":
             what = "is missing" + _near_miss(place, parsed)
@@ -417,7 +417,8 @@ _PLAIN_WORDS = {
 }
 
 
-def _words(detail: ErrorDetails) -> str:
+def plain_words(detail: ErrorDetails) -> str:
+    """What is wrong with a value, in our words."""
     context = detail.get("ctx", {})
     template = _PLAIN_WORDS.get(detail["type"])
     if template is None:

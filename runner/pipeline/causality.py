@@ -25,6 +25,7 @@ from runner.pipeline.preflights import look_into, refusal_of
 from runner.pipeline.sequences import drawn_cases, runs_together, sequence_of
 from runner.store import write_whole
 from runner.verdict import Verdict
+from runner.yaml_text import plain_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +186,7 @@ def _with_rule(loaded: LoadedChallenge, changes: Mapping[str, object]) -> Loaded
         first = error.errors(include_url=False)[0]
         option = "cases" if "on" in first["loc"] else "-".join(str(part) for part in first["loc"]).replace("_", "-")
         raise UsageError(
-            f"--{option} {first['input']!r}: {first['msg']}" if option else first["msg"],
+            f"--{option} {first['input']!r}: {plain_words(first)}" if option else plain_words(first),
             remedy="see: proctor causality --help",
         ) from error
     challenge = loaded.challenge.model_copy(update={"causality": rule})

@@ -34,11 +34,11 @@ def asked(challenge: str, *tasks: str, **changes: object) -> None:
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"cuts": 0}, "--cuts 0: Input should be greater than or equal to 1"),
-        ({"on": 0}, "--cases 0: Input should be greater than or equal to 1"),
-        ({"clip": 1}, "--clip 1: Input should be greater than or equal to 2"),
-        ({"most_runs": 1}, "--most-runs 1: Input should be greater than or equal to 2"),
-        ({"tolerance": -1.0}, "--tolerance -1.0: Input should be greater than or equal to 0"),
+        ({"cuts": 0}, "--cuts 0: must be at least 1"),
+        ({"on": 0}, "--cases 0: must be at least 1"),
+        ({"clip": 1}, "--clip 1: must be at least 2"),
+        ({"most_runs": 1}, "--most-runs 1: must be at least 2"),
+        ({"tolerance": -1.0}, "--tolerance -1.0: must be at least 0.0"),
         ({"method": "off"}, "--method off checks nothing"),
     ],
 )
@@ -49,7 +49,7 @@ def test_what_cannot_be_asked(changes: Mapping[str, Any], what: str) -> None:
 
 
 def test_an_unknown_method_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="--method 'all': Input should be 'targeted', 'exhaustive', 'cut-run'"):
+    with pytest.raises(UsageError, match="--method 'all': must be 'targeted', 'exhaustive', 'cut-run'"):
         asked("pitvis2023", method="all")
 
 
