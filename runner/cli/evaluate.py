@@ -27,6 +27,12 @@ def evaluate(
         typer.Option("--build-untrusted", help="Build submissions that are folders; says what it risks."),
     ] = False,
     build_network: Network = "default",
+    for_ensemble: Annotated[
+        bool,
+        typer.Option(
+            "--for-ensemble", help="Only keep and score predictions, on other data, for proctor ensemble --fit."
+        ),
+    ] = False,
     set_: Set = None,
     json: Json = False,
 ) -> None:
@@ -45,6 +51,7 @@ def evaluate(
     request = EvaluateRequest(
         challenge=challenge, data=data, submissions=submissions, out=out, settings_file=settings, flags=flags_of(set_),
         allow_cpu=allow_cpu, seed=seed, build_untrusted=build_untrusted, build_network=network_of(build_network),
+        for_ensemble=for_ensemble,
     )  # fmt: skip
     with stop_on_signals() as stop, watching(stop) as observe:
         finished = flow.evaluate(request, connect=lambda url: connect(url or None), stop=stop, observe=observe)

@@ -32,6 +32,8 @@ def show_finished(finished: Finished, *, as_json: bool) -> int:
     """Show what came of a run; the exit code."""
     out, err = console(), error_console()
     pending = finished.standings.pending
+    if finished.record.for_ensemble:
+        return _show_kept(finished, as_json=as_json)
     if as_json:
         show_json(standings_value(finished.record, finished.standings))
     elif not pending:
@@ -46,6 +48,22 @@ def show_finished(finished: Finished, *, as_json: bool) -> int:
         )
     (err if as_json else out).print(f"report {safe(str(finished.run.report))}", soft_wrap=True)
     return HostFault.exit_code if pending else 0
+
+
+def _show_kept(finished: Finished, *, as_json: bool) -> int:
+    """Show what is kept for ensembles to be fitted on: nobody is ranked; the exit code."""
+    out, err = console(), error_console()
+    pending, root = finished.standings.pending, safe(str(finished.run.root))
+    if as_json:
+        show_json({"kept": str(finished.run.root), "scores": str(finished.run.scores), "pending": list(pending)})
+    for text in pending:
+        err.print(f"[yellow]pending[/] {safe(text)}")
+    if pending:
+        err.print(f"{len(pending)} pending; next: proctor resume {root}")
+        return HostFault.exit_code
+    told = err if as_json else out
+    told.print(f"kept and scored, nobody is ranked; next: proctor ensemble RUN --fit {root}", soft_wrap=True)
+    return 0
 
 
 def say_of_host(err: Console, event: Event) -> None:

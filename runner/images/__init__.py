@@ -16,13 +16,14 @@ from runner.images.archive import LoadedArchive, load_archive
 from runner.images.folder import RISK, Build, BuildNetwork
 from runner.images.pinned import PinnedImage, RefusedImage, SourceKind
 from runner.images.refusal import Unusable
-from runner.images.room import Room, free_below
+from runner.images.room import Fate, Room, free_below
 from runner.images.source import Terms, pin, pin_again, source_kind
 
 __all__ = [
     "RISK",
     "Build",
     "BuildNetwork",
+    "Fate",
     "LoadedArchive",
     "PinnedImage",
     "RefusedImage",

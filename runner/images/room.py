@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 from runner.engine import Engine, EngineRefusal, ImageFacts, ImageMissing
@@ -47,6 +48,15 @@ class Brought:
     archive: Path | None
     tags: tuple[str, ...]
     used: float
+
+
+class Fate(StrEnum):
+    """What became of an image that was to be removed for good."""
+
+    DELETED = "deleted"
+    GONE = "gone before"
+    IN_USE = "kept: it is in use, or has a second name"
+    NOT_OURS = "kept: it was on the engine before, or somebody has named it since"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +148,40 @@ class Room:
                 f"the engine's disk has {show_bytes(free)} free, an image needs about {show_bytes(need)}",
                 remedy="make room where it keeps images (docker info: Docker Root Dir), then: proctor resume RUN",
             )
+
+    def discard(self, image_id: str, *, built: bool = False) -> Fate:
+        """Remove an image for good, on demand: whether it can be had again does not matter.
+
+        Args:
+            image_id: Which.
+            built: We built it, so it stands in no ledger, and is ours all the same.
+
+        Raises:
+            HostFault: The engine did not answer.
+        """
+        try:
+            facts = self._engine.image(image_id)
+        except ImageMissing:
+            return Fate.GONE
+        with self._ledger() as images:
+            brought = images.get(image_id)
+        if not built and (brought is None or set(facts.repo_tags) - set(brought.tags)):
+            return Fate.NOT_OURS
+        descriptor = self._lock_file(image_id)
+        try:
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._engine.remove_image(image_id)
+            self._engine.image(image_id)
+        except ImageMissing:
+            with self._ledger() as images:
+                images.pop(image_id, None)
+            return Fate.DELETED
+        except BlockingIOError:
+            return Fate.IN_USE
+        finally:
+            os.close(descriptor)
+        return Fate.IN_USE
 
     def _oldest_first(self) -> list[Brought]:
         with self._ledger() as images:

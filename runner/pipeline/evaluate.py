@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from runner.catalog import LoadedChallenge, load_challenge
+from runner.challenge import CausalityMethod
 from runner.confine import Confine
 from runner.dataset import Case, find_cases
 from runner.engine import Engine
@@ -131,6 +132,12 @@ def _work(
         return finish(run, record, loaded=loaded, cases=cases, confine=confine, observe=observe)
 
 
+def _without_cuts(loaded: LoadedChallenge) -> LoadedChallenge:
+    """The check's runs cost, and nobody is ranked by predictions to fit on."""
+    rule = loaded.challenge.causality.model_copy(update={"method": CausalityMethod.OFF})
+    return replace(loaded, challenge=loaded.challenge.model_copy(update={"causality": rule}))
+
+
 def finish(
     run: RunFolder,
     record: RunRecord,
@@ -140,10 +147,12 @@ def finish(
     confine: Confine,
     observe: Observer,
 ) -> Finished:
-    """Score, rank and report what is on disk; needs no engine."""
+    """Score, rank and report what is on disk; needs no engine. What is kept for ensembles is only scored."""
     observe(Step(text="scoring and ranking"))
     standings = work_out(run, record, loaded, cases, confine)
     write_scores(run, standings)
+    if record.for_ensemble:
+        return Finished(run=run, record=record, standings=standings)
     write_leaderboard(run, record, standings)
     write_latency(run, standings)
     write_report(run, record, standings, loaded=loaded, cases=cases, confine=confine)
@@ -151,12 +160,14 @@ def finish(
 
 
 def reopen(run: RunFolder, record: RunRecord) -> tuple[LoadedChallenge, Mapping[str, Case]]:
-    """Read a run's challenge and data again.
+    """Read a run's challenge and data again; what is kept for ensembles is not checked for causality.
 
     Raises:
         UsageError: The data are not what they were.
     """
     loaded = load_challenge(run.challenge)
+    if record.for_ensemble:
+        loaded = _without_cuts(loaded)
     if record.files_only:
         with Confine() as confine:
             found = cases_of_references(confine, loaded, record.data)

@@ -4,9 +4,11 @@ import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runner.errors import UsageError
 from runner.ranking.table import ScoreTable
@@ -64,12 +66,95 @@ def read_long_table(path: Path, columns: Columns, *, metric: str | None = None) 
     return {task: _table(found) for task, found in values.items()}
 
 
-def _rows(path: Path, columns: Columns) -> list[tuple[int, dict[str, str]]]:
+def metrics_of(path: Path, columns: Columns) -> tuple[str, ...]:
+    """The metrics a table holds, in its order; none where it has no column that says.
+
+    Raises:
+        UsageError: As ``read_long_table``.
+    """
+    return tuple(dict.fromkeys(row[columns.metric] for _, row in _rows(path, columns) if columns.metric in row))
+
+
+Frames = Mapping[str, Mapping[str, NDArray[np.float64]]]
+"""By team and case, a value a frame, in the order of the frames."""
+
+
+def read_frames(path: Path, columns: Columns, frame: str, *, metric: str | None = None) -> Mapping[str, Frames]:
+    """Read a CSV file with a row for each frame of each team and case.
+
+    Args:
+        path: The file, with a header.
+        columns: What its columns are called.
+        frame: The column of the frame's number: whole numbers without a gap, from whichever the case begins with.
+        metric: Which metric is read; None: the only one there is.
+
+    Returns:
+        The frames by task, in the order of the file.
+
+    Raises:
+        UsageError: The file is missing or says something that cannot be; names the line, or the team and case.
+    """
+    values: dict[str, dict[str, dict[str, dict[int, float]]]] = {}
+    for line, row in _chosen(_rows(path, columns, also=(frame,)), columns, metric, path):
+        task = row.get(columns.task) or _WHOLE
+        found = values.setdefault(task, {}).setdefault(row[columns.team], {}).setdefault(row[columns.case], {})
+        number = _frame(row[frame], path, line)
+        if number in found:
+            raise UsageError(
+                f"team {row[columns.team]!r} has two values for frame {number} of case {row[columns.case]!r}",
+                where=f"{path}, line {line}",
+                remedy="leave one row a team, case and frame",
+            )
+        found[number] = _number(row[columns.value], path, line)
+        if math.isnan(found[number]):
+            raise UsageError(
+                f"frame {number} has no value", where=f"{path}, line {line}", remedy="leave out the whole case instead"
+            )
+    if not values:
+        raise UsageError("the table has no row", where=str(path), remedy="give a table with a row a frame")
+    return {
+        task: {
+            team: {case: _without_gap(frames, team, case, path) for case, frames in cases.items()}
+            for team, cases in teams.items()
+        }
+        for task, teams in values.items()
+    }
+
+
+def _frame(text: str, path: Path, line: int) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise UsageError(
+            f"{text!r} is not the number of a frame", where=f"{path}, line {line}", remedy="write a whole number"
+        ) from error
+
+
+def _without_gap(frames: Mapping[int, float], team: str, case: str, path: Path) -> NDArray[np.float64]:
+    numbers = sorted(frames)
+    for before, after in pairwise(numbers):
+        if after != before + 1:
+            raise UsageError(
+                f"team {team!r} has no value for frame {before + 1} of case {case!r}",
+                where=str(path),
+                remedy="give a row for every frame",
+            )
+    return np.array([frames[number] for number in numbers])
+
+
+def case_means(frames: Frames) -> ScoreTable:
+    """The mean over the frames of each case, as a table; NaN where a team has no such case."""
+    return _table(
+        {(team, case): float(values.mean()) for team, cases in frames.items() for case, values in cases.items()}
+    )
+
+
+def _rows(path: Path, columns: Columns, *, also: tuple[str, ...] = ()) -> list[tuple[int, dict[str, str]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as source:
             reader = csv.DictReader(source)
             names = reader.fieldnames or ()
-            for needed in (columns.team, columns.case, columns.value):
+            for needed in (columns.team, columns.case, columns.value, *also):
                 if needed not in names:
                     raise UsageError(
                         f"there is no column {needed!r}; there are {', '.join(map(repr, names)) or 'none'}",

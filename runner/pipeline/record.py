@@ -50,6 +50,8 @@ class RunRecord:
         build_untrusted: Build submissions that are folders.
         build_network: What such a build may reach.
         files_only: Predictions were handed in as files, and the data may hold references alone.
+        for_ensemble: Its predictions are kept and scored for ensembles to be fitted on; nobody is checked for causality
+            or ranked.
         started: When, UTC.
         host: What it ran on last; None before it ran.
     """
@@ -70,6 +72,7 @@ class RunRecord:
     build_untrusted: bool = False
     build_network: BuildNetwork = BuildNetwork.DEFAULT
     files_only: bool = False
+    for_ensemble: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +89,7 @@ class EvaluateRequest:
     seed: int | None = None
     build_untrusted: bool = False
     build_network: BuildNetwork = BuildNetwork.DEFAULT
+    for_ensemble: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +126,7 @@ def write_record(run: RunFolder, request: EvaluateRequest, checked: Checked, obs
         UsageError: The folder holds a run of another challenge, or something else.
     """
     _check_folder(run, checked.challenge)
+    _check_purpose(run, request)
     own = checked.challenge
     observe(Step(text=f"challenge {own.challenge.name} {own.challenge.version}, digest {own.digest[:12]}"))
     observe(Step(text=f"hashing {len(checked.cases)} cases"))
@@ -135,6 +140,7 @@ def write_record(run: RunFolder, request: EvaluateRequest, checked: Checked, obs
         submissions=checked.submissions, base=request.submissions.resolve().parent,
         settings=checked.settings.settings, sources=checked.settings.sources, allow_cpu=request.allow_cpu,
         started=_now(), build_untrusted=request.build_untrusted, build_network=request.build_network,
+        for_ensemble=request.for_ensemble,
     )  # fmt: skip
     write_value(run.record, record)
     return record
@@ -198,6 +204,18 @@ def _check_folder(run: RunFolder, challenge: LoadedChallenge) -> None:
             f"the run folder belongs to challenge {before.challenge!r} version {before.challenge_version} "
             f"({before.challenge_digest[:12]}), not to {challenge.challenge.name!r} version "
             f"{challenge.challenge.version} ({challenge.digest[:12]})",
+            where=str(run.root),
+            remedy="give another folder with --out",
+        )
+
+
+def _check_purpose(run: RunFolder, request: EvaluateRequest) -> None:
+    """A run that ranks does not become one to fit on, nor the reverse."""
+    before = read_value(run.record, RunRecord).for_ensemble if run.record.exists() else request.for_ensemble
+    if before != request.for_ensemble:
+        was, now = ("with", "without") if before else ("without", "with")
+        raise UsageError(
+            f"the run began {was} --for-ensemble, and cannot go on {now} it",
             where=str(run.root),
             remedy="give another folder with --out",
         )

@@ -188,7 +188,7 @@ class _Scoring:
             ScoredCase(outcome=outcome, score=self._score(outcome, references) if outcome.verdict.accepted else None)
             for outcome in outcomes.values()
         )
-        reason = _why_not_ranked(submission, cases, causality, self.task, self.loaded)
+        reason = why_not_ranked(submission, cases, causality, self.task, self.loaded)
         return Row(submission=submission, rank=None, reason=reason, values={}, cases=cases, causality=causality)
 
     def _causality(self, submission: Submission) -> CausalityRecord | None:
@@ -237,14 +237,14 @@ def _primary_first(metrics: Sequence[Metric], task: Task) -> tuple[Metric, ...]:
     return tuple(sorted(metrics, key=lambda metric: metric.name != task.primary.metric))
 
 
-def _why_not_ranked(
+def why_not_ranked(
     submission: Submission,
     cases: tuple[ScoredCase, ...],
     causality: CausalityRecord | None,
     task: Task,
     loaded: LoadedChallenge,
 ) -> str:
-    """The first reason that holds; empty where there is none."""
+    """The first reason that holds for not ranking a submission over these cases; empty where there is none."""
     if any(case.outcome.verdict.pending for case in cases):
         return "is pending: the host failed"
     refused = _refused(cases, loaded)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +84,20 @@ def bootstrap(
     counts = draw(len(table.cases), resamples=resamples, seed=seed)
     _, ranks = rank_multisets(table.values, counts, rule, higher_is_better=higher_is_better, challenger=challenger)
     _, full = rank_multisets(table.values, every_case_once(len(table.cases)), rule, higher_is_better=higher_is_better)
-    rows = tuple(_row(name, ranks[:, number]) for number, name in enumerate(table.submissions))
-    return Stability(resamples=resamples, seed=seed, rows=rows, taus=kendall_tau(ranks, full[0]))
+    return stability_of(table.submissions, ranks, full[0], seed=seed)
+
+
+def stability_of(submissions: Sequence[str], ranks: Values, full: Values, *, seed: int) -> Stability:
+    """What the ranks over resampled cases say.
+
+    Args:
+        submissions: Their names.
+        ranks: Over each resample, shape ``(resamples, submissions)``.
+        full: Over every case once, shape ``(submissions,)``.
+        seed: What the resamples were drawn with.
+    """
+    rows = tuple(_row(name, ranks[:, number]) for number, name in enumerate(submissions))
+    return Stability(resamples=len(ranks), seed=seed, rows=rows, taus=kendall_tau(ranks, full))
 
 
 def _row(name: str, ranks: Values) -> SubmissionStability:
@@ -127,6 +140,34 @@ class Influence:
 
     case: str
     moved: Mapping[str, tuple[float, float]]
+
+
+def flips(influence: Influence) -> tuple[tuple[str, str], ...]:
+    """The pairs of moved submissions whose order a case decides: the one that is before, with every case, first.
+
+    A tie that appears or goes is no flip.
+    """
+    order = sorted(influence.moved, key=lambda name: (influence.moved[name][0], name))
+    return tuple(
+        (one, other)
+        for one, other in combinations(order, 2)
+        if influence.moved[one][0] < influence.moved[other][0] and influence.moved[one][1] > influence.moved[other][1]
+    )
+
+
+def influence_sentence(influence: Influence) -> str:
+    """What a case decides, in a sentence: ``without case 079 the order of 2 and 3 flips (MedAIR, SK)``."""
+    found = [
+        f"the order of {influence.moved[one][0]:g} and {influence.moved[other][0]:g} flips ({one}, {other})"
+        for one, other in flips(influence)
+    ]
+    named = {name for pair in flips(influence) for name in pair}
+    found += [
+        f"{name} moves from {before:g} to {after:g}"
+        for name, (before, after) in influence.moved.items()
+        if name not in named
+    ]
+    return f"without case {influence.case} {', and '.join(found)}"
 
 
 def influences(table: ScoreTable, rule: RankingRule, *, higher_is_better: bool) -> tuple[Influence, ...]:

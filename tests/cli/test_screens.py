@@ -14,9 +14,13 @@ ORACLES = ROOT / "tests" / "oracles"
 GOLDEN = Path(__file__).parent / "golden"
 COMMANDS = (
     "evaluate", "resume", "status", "score", "rank", "report", "init", "check", "causality", "doctor", "clean",
-    "challenge", "data",
+    "challenge", "data", "receipt", "purge",
 )  # fmt: skip
-GROUPS = {"challenge": ("list", "show", "new", "check", "schema"), "data": ("check", "prepare")}
+GROUPS = {
+    "challenge": ("list", "show", "new", "check", "schema"),
+    "data": ("check", "prepare"),
+    "receipt": ("key", "write", "verify"),
+}
 SCREENS: dict[str, tuple[str, ...]] = {
     "version": ("--version",),
     "challenge-list": ("challenge", "list"),

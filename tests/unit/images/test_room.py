@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from runner.clock import SimulatedClock
-from runner.engine import EngineRefusal, EngineUnreachable, ImageFacts, ImageMissing, RefusalPhase
+from runner.engine import ContainerSpec, EngineRefusal, EngineUnreachable, ImageFacts, ImageMissing, RefusalPhase
 from runner.engine.fake import FakeEngine
 from runner.errors import HostFault
-from runner.images import PinnedImage, Room, Terms, free_below, load_archive, pin
+from runner.images import Fate, PinnedImage, Room, Terms, free_below, load_archive, pin
 from tests.archives import IMAGE, SAVED, sha256
 
 GIB = 1 << 30
@@ -283,3 +283,50 @@ def test_the_fake_forgets_as_an_engine_does(host: Host) -> None:
     host.engine.remove_image(image)
     with pytest.raises(ImageMissing):
         host.engine.image(image)
+
+
+def discarded(host: Host, image: str, *, built: bool = False) -> Fate:
+    with host.room() as room:
+        return room.discard(image, built=built)
+
+
+def test_what_we_brought_is_removed_on_demand_though_its_source_is_gone(host: Host) -> None:
+    image, other = host.bring("a"), host.bring("b")
+    host.engine._registry.clear()
+    assert discarded(host, image) is Fate.DELETED
+    assert host.held(image, other) == [False, True]
+    assert discarded(host, image) is Fate.GONE
+
+
+def test_what_we_did_not_bring_stays_on_demand_unless_we_built_it(host: Host) -> None:
+    image = host.engine.add_image("mine:1", lambda _: 0)
+    assert discarded(host, image) is Fate.NOT_OURS
+    assert host.held(image) == [True]
+    assert discarded(host, image, built=True) is Fate.DELETED
+    assert host.held(image) == [False]
+
+
+def test_what_somebody_named_since_stays_on_demand(host: Host) -> None:
+    image = host.bring("a")
+    host.engine.add_image("mine:1", lambda _: 0, id=image, size=host.engine.image(image).size)
+    assert discarded(host, image) is Fate.NOT_OURS
+    assert host.held(image) == [True]
+
+
+def test_what_a_container_uses_stays_on_demand(host: Host) -> None:
+    image = host.bring("a")
+    container = host.engine.create(ContainerSpec(image_id=image, name="c", labels={}))
+    assert discarded(host, image) is Fate.IN_USE
+    assert host.held(image) == [True]
+    host.engine.remove(container)
+    assert discarded(host, image) is Fate.DELETED
+
+
+def test_what_another_runner_uses_stays_on_demand(
+    host: Host, other_runner: Callable[[str], subprocess.Popen[str]]
+) -> None:
+    image = host.bring("a")
+    child = other_runner(image)
+    assert discarded(host, image) is Fate.IN_USE
+    child.communicate()
+    assert discarded(host, image) is Fate.DELETED
