@@ -14,7 +14,7 @@ ORACLES = ROOT / "tests" / "oracles"
 GOLDEN = Path(__file__).parent / "golden"
 COMMANDS = (
     "evaluate", "resume", "status", "score", "rank", "report", "init", "check", "causality", "doctor", "clean",
-    "challenge", "data", "receipt", "purge",
+    "challenge", "data", "receipt", "purge", "ensemble",
 )  # fmt: skip
 GROUPS = {
     "challenge": ("list", "show", "new", "check", "schema"),

@@ -19,7 +19,7 @@ from runner.cli.boundary import run_cli
 from runner.confine import Confine
 from runner.dataset import find_cases
 from runner.ensembles import Method
-from runner.errors import UsageError
+from runner.errors import HostFault, UsageError
 from runner.judge import CaseOutcome
 from runner.pipeline.challenge_new import new_challenge
 from runner.pipeline.ensemble import EnsembleRequest, make_ensembles
@@ -236,11 +236,12 @@ class TestRefused:
             text = self.refusal(hall, run, method, members=["a", "b"], fit=fit)
             assert "case 'o3' has the inputs or the reference of case 't2' of the test" in text
 
-    def test_the_inputs_of_the_test_with_another_reference(self, tmp_path: Path, confine: Confine) -> None:
+    @pytest.mark.parametrize("what", ["inputs", "references"])
+    def test_what_was_a_case_of_the_test_when_it_was_run(self, tmp_path: Path, confine: Confine, what: str) -> None:
         hall = Hall(tmp_path, confine, "frame_table")
         run, fit = hall.run("final", TEST, THREE), hall.run("other", OTHER, THREE)
         record = json.loads((fit / "run.json").read_text())
-        record["cases"][1]["inputs"] = json.loads((run / "run.json").read_text())["cases"][0]["inputs"]
+        record["cases"][1][what] = json.loads((run / "run.json").read_text())["cases"][0][what]
         (fit / "run.json").write_text(json.dumps(record))
         text = self.refusal(hall, run, Method.LEARNED, members=["a", "b"], fit=fit)
         assert "case 'o2' has the inputs or the reference of case 't1' of the test" in text
@@ -273,6 +274,16 @@ class TestRefused:
         assert "submission 'b', task 'phases': case 't2' has no accepted prediction: bad-output, no" in text
         path.unlink()
         assert "case 't2' has no outcome" in self.refusal(hall, run, Method.MAJORITY, members=["a", "b"])
+
+    @pytest.mark.parametrize("kind", ["frame_table", "label_images"])
+    def test_a_prediction_that_was_put_away(self, tmp_path: Path, confine: Confine, kind: str) -> None:
+        hall = Hall(tmp_path, confine, kind)
+        run = hall.run("final", TEST, THREE)
+        for folder in run.glob("submissions/b/*/t2/full/attempt-1/predictions"):
+            shutil.rmtree(folder)
+        with pytest.raises((UsageError, HostFault), match="cannot be read any more"):
+            hall.make(run, Method.MAJORITY, members=["a", "b"])
+        assert not (run / "ensembles.json").exists()
 
     def test_a_member_that_looked_ahead(self, tmp_path: Path, confine: Confine) -> None:
         hall = Hall(tmp_path, confine, "frame_table")
