@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from runner.challenge.cases import CaseFiles, InputKind, InputRule, one_case
 from runner.challenge.causality import CausalityRule
-from runner.challenge.formats import AnyFormat
+from runner.challenge.formats import AnyFormat, FormatSection
 from runner.challenge.invocation import Invocation, InvocationMode
 from runner.challenge.limits import Limits, RunTimeFixed
 from runner.challenge.privacy import Feedback, Publish
@@ -85,6 +85,11 @@ class Task(Section):
     options: dict[str, str | int | float | bool] = {}  # noqa: RUF012  pydantic copies it
     primary: Primary
     missing_case: MissingCase
+
+    @property
+    def format_of_references(self) -> FormatSection:
+        """What its references look like."""
+        return self.reference_format or self.format
 
 
 class Challenge(Section):

@@ -224,18 +224,13 @@ def run_value(ranked: "RankedRun") -> dict[str, object]:
 
 
 def _task_value(one: "RankedTask") -> dict[str, object]:
-    rows = {row.submission: row for row in one.stability.rows} if one.stability else {}
     return {
         "task": one.task, "cases": one.cases, "missing": one.missing,
         "teams": [
             {
                 "team": team.team, "value": team.value, "rank": team.by_method,
                 "announced": team.pronounced.rank, "stable": team.pronounced.stable,
-                "resamples": {
-                    "median": rows[team.team].median, "low": rows[team.team].low,
-                    "high": rows[team.team].high, "first": rows[team.team].wins,
-                    "frequencies": {f"{k:g}": v for k, v in rows[team.team].frequencies.items()},
-                } if team.team in rows else None,
+                "resamples": _spread_value(one.stability, team.team),
             }
             for team in one.teams
         ],
@@ -257,6 +252,18 @@ def _task_value(one: "RankedTask") -> dict[str, object]:
         ],
         "combined": _combined_value(one.combined),
         "random_runs": _random_runs_value(one.random_runs),
+    }  # fmt: skip
+
+
+def _spread_value(stability: "Stability | None", who: str) -> Mapping[str, object] | None:
+    """How a rank spreads over the resamples; None where there are none of it."""
+    rows = () if stability is None else stability.rows
+    row = next((row for row in rows if row.submission == who), None)
+    if row is None:
+        return None
+    return {
+        "median": row.median, "low": row.low, "high": row.high, "first": row.wins,
+        "frequencies": {f"{k:g}": v for k, v in row.frequencies.items()},
     }  # fmt: skip
 
 
@@ -283,17 +290,12 @@ def _map_value(found: "SignificanceMap | None") -> Mapping[str, object] | None:
 def _combined_value(combined: "CombinedRanking | None") -> Mapping[str, object] | None:
     if combined is None:
         return None
-    spread = {row.submission: row for row in combined.stability.rows} if combined.stability else {}
     return {
         "cases": combined.cases,
         "teams": [
             {
                 "team": row.submission, "mean_rank": row.value, "rank": row.rank, "by_metric": dict(row.by_metric),
-                "resamples": {
-                    "median": spread[row.submission].median, "low": spread[row.submission].low,
-                    "high": spread[row.submission].high, "first": spread[row.submission].wins,
-                    "frequencies": {f"{k:g}": v for k, v in spread[row.submission].frequencies.items()},
-                } if row.submission in spread else None,
+                "resamples": _spread_value(combined.stability, row.submission),
             }
             for row in combined.rows
         ],

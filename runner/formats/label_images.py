@@ -255,6 +255,7 @@ class _Folder:
         if problems.count:
             raise HostFault(
                 f"label images that were sound cannot be read any more: {problems.kept[0].what}",
+                where=str(self._path),
                 remedy="did somebody change the files? is the disk sound?",
             )
 

@@ -18,8 +18,9 @@ from runner.confine import Confine
 from runner.dataset import Case, find_cases
 from runner.errors import ScorerFault, UsageError
 from runner.formats.contract import Prediction, Role
-from runner.formats.reading import read_output, read_reference
+from runner.formats.reading import read_output
 from runner.pipeline.attempts import due_of
+from runner.pipeline.references import reference_of
 from runner.pipeline.trials import Trial, trial_of
 from runner.scoring.contract import CaseScore, Metric, aggregate
 from runner.scoring.run import Described, aggregate_cases, describe_scorer, score_case
@@ -102,15 +103,12 @@ class _TaskCheck:
     def __init__(self, loaded: LoadedChallenge, name: str, cases: Sequence[Case], confine: Confine) -> None:
         self._loaded, self._name, self._cases, self._confine = loaded, name, cases, confine
         self._task: Task = loaded.challenge.tasks[name]
-        self._rule: FormatSection = self._task.reference_format or self._task.format
+        self._rule: FormatSection = self._task.format_of_references
         self._problems: list[str] = []
         self._notes: list[str] = []
 
     def checked(self) -> CheckedTask:
-        references = [
-            read_reference(self._confine, self._rule, case.references[self._name], due=due_of(case))
-            for case in self._cases
-        ]
+        references = [reference_of(self._confine, self._task, self._name, case) for case in self._cases]
         values = self._scored(references)
         refused, malformed = self._malformed()
         return CheckedTask(

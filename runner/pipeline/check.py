@@ -14,7 +14,7 @@ from runner.causality.verdict import CausalityOutcome, CausalityVerdict
 from runner.challenge import AnswersCompared, CausalityMethod, CausalityRule, Challenge, LeakPolicy
 from runner.dataset import Case
 from runner.errors import HostFault, UsageError
-from runner.formats.reading import read_again, read_reference
+from runner.formats.reading import read_again
 from runner.gpu.pool import GpuHost
 from runner.images import PinnedImage, RefusedImage, SourceKind
 from runner.judge import CaseOutcome
@@ -28,6 +28,7 @@ from runner.pipeline.host import HostFacts
 from runner.pipeline.looking_ahead import BY_CONSTRUCTION, check_entry, leak_hints, policy_for
 from runner.pipeline.pinning import refused_verdict
 from runner.pipeline.preflights import look_into, refusal_of
+from runner.pipeline.references import reference_of
 from runner.pipeline.scorer_container import score_one, scorers_at_hand
 from runner.pipeline.streams import stream_words, streams_of
 from runner.plan import Shared, budget_for, shared_runs, shortfalls, show_limit
@@ -386,8 +387,7 @@ def _score(
 def _case_score(context: Context, outcome: CaseOutcome) -> CaseScore:
     task = context.challenge.tasks[outcome.task]
     case, due = context.cases[outcome.case], due_of(context.cases[outcome.case])
-    rule = task.reference_format or task.format
-    reference = read_reference(context.confine, rule, case.references[outcome.task], due=due)
+    reference = reference_of(context.confine, task, outcome.task, case)
     path = kept_prediction(context.run, outcome, task.format)
     reading = read_again(context.confine, task.format, path, due=due)
     assert reading.prediction is not None

@@ -89,7 +89,7 @@ def _case(loaded: LoadedChallenge, case: Case, surveyed: tuple[str, ...], confin
     read: dict[tuple[Path, str], str] = {}
     references = {}
     for name, task in loaded.challenge.tasks.items():
-        rule = task.reference_format or task.format
+        rule = task.format_of_references
         key = (case.references[name], rule.model_dump_json())
         if key not in read:  # tasks may share a reference
             # A case without frames is to be mended first, and that is told.

@@ -160,7 +160,7 @@ class _Bench:
             return Blend(method=method)
         if method is Method.WEIGHTED:
             return Blend(method=method, weights={"": self._score_weights(fit, examples)})
-        rules = (self.kept.task.format, fit.reference_format)
+        rules = (self.kept.task.format, fit.task.format_of_references)
         try:
             return fitted(method, list(examples.values()), *rules, seed=self.request.seed)
         except ValueError as error:

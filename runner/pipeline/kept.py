@@ -5,18 +5,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.catalog import LoadedChallenge
-from runner.challenge import FormatSection, Task
+from runner.challenge import Task
 from runner.confine import Confine
 from runner.dataset import Case
 from runner.ensembles import Example, Method, can_be_fitted, methods_for
 from runner.errors import UsageError
 from runner.formats.contract import Prediction
-from runner.formats.reading import read_again, read_reference
+from runner.formats.reading import read_again
 from runner.judge import CaseOutcome
 from runner.pipeline.attempts import due_of, kept_prediction
 from runner.pipeline.evaluate import reopen
 from runner.pipeline.looking_ahead import CausalityRecord, with_leaks
 from runner.pipeline.record import RunRecord, read_record
+from runner.pipeline.references import reference_of
 from runner.plan import entered_tasks
 from runner.provenance import DataHashes
 from runner.scoring.contract import CaseScore
@@ -58,11 +59,6 @@ class Kept:
         return self.loaded.challenge.tasks[self.task_name]
 
     @property
-    def reference_format(self) -> FormatSection:
-        """What its references look like."""
-        return self.task.reference_format or self.task.format
-
-    @property
     def members(self) -> tuple[str, ...]:
         """By name, in an order of our own: whatever order they are named in, the figures are the same to the bit."""
         return tuple(sorted(self.outcomes))
@@ -87,7 +83,7 @@ class Kept:
                     f"--method {method.value} does not fit predictions of kind {self.task.format.kind!r}",
                     where=where, remedy=f"methods that do: {words}",
                 )  # fmt: skip
-            if method.is_learned and not can_be_fitted(self.task.format, self.reference_format):
+            if method.is_learned and not can_be_fitted(self.task.format, self.task.format_of_references):
                 raise UsageError(
                     f"--method {method.value} needs references that say of each frame what a perfect prediction would",
                     where=where, remedy="choose mean, majority or weighted",
@@ -103,7 +99,7 @@ class Kept:
         return Example(predictions=predictions, reference=self._reference(case))
 
     def _reference(self, case: Case) -> Prediction:
-        return read_reference(self.confine, self.reference_format, case.references[self.task_name], due=due_of(case))
+        return reference_of(self.confine, self.task, self.task_name, case)
 
     def _prediction(self, member: str, case: Case) -> Prediction:
         path = kept_prediction(self.run, self.outcomes[member][case.name], self.task.format)

@@ -12,7 +12,7 @@ from runner.confine import Confine
 from runner.dataset import Case
 from runner.errors import HostFault, UsageError
 from runner.formats.contract import FrameScores, FrameTable, LabelImages, Prediction
-from runner.formats.reading import read_again, read_reference
+from runner.formats.reading import read_again
 from runner.pipeline.attempts import due_of, kept_prediction
 from runner.pipeline.evaluate import reopen
 from runner.pipeline.long_table import Columns
@@ -29,6 +29,7 @@ from runner.pipeline.rank import (
     runs_tested,
 )
 from runner.pipeline.record import RunRecord, read_record
+from runner.pipeline.references import reference_of
 from runner.pipeline.standings import Board, Row, why_not_ranked, work_out
 from runner.ranking.table import ScoreTable
 from runner.ranking.windows import Window, draw_windows
@@ -286,8 +287,7 @@ class _Board:
 
     def _read(self, name: str, competing: Sequence[Row]) -> tuple[Prediction, list[Prediction]]:
         task, case = self.loaded.challenge.tasks[self.board.task], self.cases[name]
-        rule = task.reference_format or task.format
-        reference = read_reference(self.confine, rule, case.references[self.board.task], due=due_of(case))
+        reference = reference_of(self.confine, task, self.board.task, case)
         predictions = []
         for row in competing:
             (outcome,) = (one.outcome for one in row.cases if one.outcome.case == name)

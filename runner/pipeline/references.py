@@ -1,15 +1,26 @@
-"""Finds the cases of a data folder by its references alone, for files that were handed in."""
+"""Reads the references of cases, and finds the cases of a data folder by them alone, for files that were handed in."""
 
 from dataclasses import replace
 from pathlib import Path
 
 from runner.catalog import LoadedChallenge
-from runner.challenge import FrameScoresFormat, LabelImagesFormat
+from runner.challenge import FrameScoresFormat, LabelImagesFormat, Task
 from runner.confine import Confine
 from runner.dataset import Case, case_names, find_cases, references_of
 from runner.errors import UsageError
-from runner.formats.contract import Due, FrameScores, FrameTable
+from runner.formats.contract import Due, FrameScores, FrameTable, Prediction
 from runner.formats.reading import read_reference
+from runner.pipeline.attempts import due_of
+
+
+def reference_of(confine: Confine, task: Task, name: str, case: Case) -> Prediction:
+    """Read what is true of a case in a task of this name.
+
+    Raises:
+        UsageError: It has problems, all of them named.
+        HostFault: No child could be started.
+    """
+    return read_reference(confine, task.format_of_references, case.references[name], due=due_of(case))
 
 
 def cases_of_references(confine: Confine, loaded: LoadedChallenge, root: Path) -> tuple[Case, ...]:
@@ -44,7 +55,7 @@ def cases_of_references(confine: Confine, loaded: LoadedChallenge, root: Path) -
 def _frames(confine: Confine, loaded: LoadedChallenge, case: Case) -> tuple[str, ...]:
     """Names of the frames as far as the references tell them; numbers where nobody needs the names."""
     for name, task in loaded.challenge.tasks.items():
-        rule, path = task.reference_format or task.format, case.references[name]
+        rule, path = task.format_of_references, case.references[name]
         if isinstance(rule, LabelImagesFormat):
             return tuple(sorted(found.name for found in path.glob("*.png")))
         if isinstance(task.format, FrameScoresFormat) and task.format.frame_ids != "number":

@@ -17,7 +17,7 @@ from runner.challenge import (
 from runner.confine import Confine
 from runner.dataset import Case
 from runner.formats.contract import FrameTable, Prediction, Problem, Role
-from runner.formats.reading import read_output, read_reference
+from runner.formats.reading import read_output
 from runner.gpu.words import used_in_words
 from runner.images import PinnedImage
 from runner.job import JobResult
@@ -27,6 +27,7 @@ from runner.pipeline.evidence import causality_sections, labels_of, latency_sect
 from runner.pipeline.host import HostFacts
 from runner.pipeline.publish import team_of
 from runner.pipeline.record import RunRecord
+from runner.pipeline.references import reference_of
 from runner.pipeline.standings import Board, Row, ScoredCase, Standings
 from runner.plan import budget_for, shortfalls, show_limit
 from runner.policy import loosened, policy_named
@@ -267,11 +268,8 @@ class _Layout:
 
     def _reference(self, task: str, case: str) -> Prediction:
         if (task, case) not in self._references:
-            found, told = self._cases[case], self._challenge.tasks[task]
-            rule = told.reference_format or told.format
-            self._references[task, case] = read_reference(
-                self._confine, rule, found.references[task], due=due_of(found)
-            )
+            told, found = self._challenge.tasks[task], self._cases[case]
+            self._references[task, case] = reference_of(self._confine, told, task, found)
         return self._references[task, case]
 
     def _ribbons(self, task: str, case: str, prediction: Prediction | None) -> tuple[Ribbon, ...]:

@@ -17,18 +17,18 @@ from runner.dataset import Case
 from runner.engine import Engine
 from runner.errors import HostFault, HostUnfit, ScorerFault, UsageError
 from runner.execute import run_job
-from runner.formats.reading import read_reference
 from runner.images import PinnedImage, RefusedImage, Room, SourceKind, Terms, pin, source_kind
 from runner.inputs import CaseView
 from runner.job import Job, Output
 from runner.judge import CaseOutcome, judge_run
-from runner.pipeline.attempts import due_of, kept_prediction
+from runner.pipeline.attempts import kept_prediction
 from runner.pipeline.container_scores import ContainerScores, ToScore, all_to_score, scores_on_disk, to_score
 from runner.pipeline.context import Context
 from runner.pipeline.events import HostFailed, Notice, Observer, Step
 from runner.pipeline.host import open_bench
 from runner.pipeline.pinning import image_room
 from runner.pipeline.record import RunRecord
+from runner.pipeline.references import reference_of
 from runner.plan import DATA_SET, budget_for
 from runner.provenance import DataHashes
 from runner.scoring.container import SCORES_FILE, read_scores, scores_of
@@ -155,8 +155,7 @@ def _require_references(context: Context, task: str) -> None:
     """Read each reference once: what is wrong with one is told by its place, and not by a scorer that fails on it."""
     told = context.challenge.tasks[task]
     for case in context.cases.values():
-        rule = told.reference_format or told.format
-        read_reference(context.confine, rule, case.references[task], due=due_of(case))
+        reference_of(context.confine, told, task, case)
 
 
 def settle_scores_apart(

@@ -12,12 +12,13 @@ from runner.confine import Confine
 from runner.dataset import Case
 from runner.errors import ConfigError, UsageError
 from runner.formats.contract import Prediction
-from runner.formats.reading import read_again, read_reference
+from runner.formats.reading import read_again
 from runner.judge import CaseOutcome
 from runner.pipeline.attempts import due_of, kept_prediction
 from runner.pipeline.container_scores import scores_on_disk
 from runner.pipeline.looking_ahead import CausalityRecord, policy_for, with_leaks
 from runner.pipeline.record import RunRecord
+from runner.pipeline.references import reference_of
 from runner.plan import entered_tasks
 from runner.ranking.methods import rank
 from runner.ranking.table import ScoreTable, apply_missing
@@ -152,7 +153,11 @@ class _Scoring:
 
     def board(self) -> Board:
         described = describe_scorer(self.confine, self.loaded, self.task_name)
-        references = {name: self._reference(case) for name, case in self.cases.items() if not self.task.scorer_image}
+        references = {
+            name: reference_of(self.confine, self.task, self.task_name, case)
+            for name, case in self.cases.items()
+            if not self.task.scorer_image
+        }
         rows = [
             self._unranked_row(submission, references)
             for submission in self.record.submissions
@@ -161,10 +166,6 @@ class _Scoring:
         rows = _marked(rows, last_counts=self.loaded.challenge.ranking.counts == "last")
         metrics = _primary_first(described.metrics, self.task)
         return _Ranking(scoring=self, metrics=metrics, aggregates=described.aggregates).board(rows)
-
-    def _reference(self, case: Case) -> Prediction:
-        rule = self.task.reference_format or self.task.format
-        return read_reference(self.confine, rule, case.references[self.task_name], due=due_of(case))
 
     def _unranked_row(self, submission: Submission, references: Mapping[str, Prediction]) -> Row:
         if submission.status is Status.WITHDRAWN:
